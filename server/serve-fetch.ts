@@ -154,8 +154,10 @@ function readPlan(definition: ServerDefinition, options: FetchServeOptions): Pla
   const [ofHttp, others] = split(rest, httpFields)
   const ofListener = { ...ofHttp, limits: limitsOfHttp, timeouts: timeoutsOfHttp }
   const ofServer = { ...others, start: true, limits: limitsOfServer, timeouts: timeoutsOfServer }
-  const settings = readServerOptions(definition, { ...ofServer, transport: fetchListener(ofListener) }, {})
+  const listener = fetchListener(ofListener)
+  const settings = readServerOptions(definition, { ...ofServer, transport: listener }, {})
   refuseMissing(settings)
+  if (listener.signsIn) needOneServer(settings, lifetime)
   if (lifetime === 'request') needEngine(settings)
   const treeWide = { logger, logLevels, ...(clock !== undefined && { clock }) }
   return { definition, ofListener, ofServer, treeWide, lifetime }
@@ -173,6 +175,18 @@ function needEngine({ local, revisions }: ServerSettings): void {
   const expected =
     "sealed({ keys }) or records(), or revisions: ['2026-07-28'], as each request has a server of its own (lifetime)"
   throw badOption('engine', expected, local?.name)
+}
+
+/** What `signIn()` keeps of a login is looked for by the next request of it. */
+function needOneServer({ local }: ServerSettings, lifetime: Plan['lifetime']): void {
+  if (lifetime === 'request')
+    throw badOption(
+      'auth',
+      "jwt() or introspection(), or lifetime: 'program' in a Durable Object",
+      'signIn()',
+    )
+  if (local?.name === 'sealed ids')
+    throw badOption('engine', 'one that keeps logins, for signIn()', 'sealed()')
 }
 
 /** What is no object is left for the reader to refuse. */

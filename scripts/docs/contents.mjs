@@ -48,7 +48,7 @@ const told = [
   {
     title: 'Operating',
     pages: [
-      ...guide('server', 'deployment bundling runtimes fetch functions'),
+      ...guide('server', 'deployment bundling runtimes fetch fetch-tokens functions'),
       'server/guide/deploy/README.md',
       ...guide('transports', 'live-view telemetry'),
       'client/guide/troubleshooting.md',

@@ -28,6 +28,7 @@ const words = {
   'server/guide/cluster.md': 'horizontal scaling load balancer kubernetes redis nodes sticky sessions',
   'server/guide/gateway.md': 'proxy aggregate combine multiple mcp servers upstream gateway multiplex',
   'server/guide/fetch.md': 'cloudflare workers edge durable object fetch handler serverless',
+  'server/guide/fetch-tokens.md': 'worker token login oauth sign in jwt introspection',
   'server/guide/functions.md': 'lambda aws vercel deno deploy bun serverless function',
   'server/gateway/audit.md': 'audit log who did what compliance',
   'server/gateway/trust.md': 'pin lock rug pull tool poisoning changed definitions',

@@ -11,6 +11,7 @@ import {
 } from 'caduceus/fetch'
 import { createFakeClock } from 'caduceus/runtime'
 import { Recording } from 'caduceus/testing'
+import { oidc, signIn } from 'caduceus/transports'
 import { suite, type TestContext } from '../support/suite.js'
 
 const test = suite('serve fetch')
@@ -235,6 +236,33 @@ test('a request without its token is 401, and is told where to get one', async (
   assert.is(await textOf(answered), '["ada","the env"]')
 })
 
+test('a server at which users sign in serves its pages', async (t) => {
+  const provider = oidc({ issuer: 'https://login.example.com', clientId: 'a', clientSecret: 'b' })
+  const auth = signIn({ with: provider, resource: 'https://mcp.example.com/mcp' })
+  const server = serve(t, { auth, allowedHosts: ['mcp.example.com'] })
+  const at = (path: string, init = {}) =>
+    server.fetch(
+      new Request(`https://mcp.example.com${path}`, { headers: { host: 'mcp.example.com' }, ...init }),
+    )
+  assert.is((await at('/mcp', { method: 'POST', body: '{}' })).status, 401)
+  const found = await (await at('/.well-known/oauth-authorization-server')).json()
+  assert.is((found as { issuer: string }).issuer, 'https://mcp.example.com')
+  const headers = { host: 'mcp.example.com', 'content-type': 'application/json' }
+  const client = { redirect_uris: ['http://127.0.0.1:1/callback'], token_endpoint_auth_method: 'none' }
+  const registered = await at('/register', { method: 'POST', headers, body: JSON.stringify(client) })
+  assert.is(registered.status, 201)
+  const { client_id: id } = (await registered.json()) as { client_id: string }
+  const query = new URLSearchParams({
+    ...{ client_id: id, response_type: 'code', redirect_uri: 'http://127.0.0.1:1/callback' },
+    ...{ code_challenge: 'a'.repeat(43), code_challenge_method: 'S256', state: 'x' },
+  })
+  const step = await at(`/authorize?${query}`)
+  assert.is(step.status, 303)
+  // each one in a line of its own
+  assert.ok(step.headers.getSetCookie().length > 1)
+  assert.is((await at('/elsewhere')).status, 404)
+})
+
 test('a function finds who sends a request', async (t) => {
   const handler = serve(t, {
     authenticate: ({ headers }) =>
@@ -350,6 +378,20 @@ test('wrong options, and parts that are not in here, are told at once', () => {
       () => serveFetch(definition, options as never),
       (error: { code: string; data: { field: string } }) =>
         error.code === 'BAD_OPTION' && error.data.field === field,
+    )
+  const resource = 'https://mcp.example.com/mcp'
+  const provider = oidc({ issuer: 'https://login.example.com', clientId: 'a', clientSecret: 'b' })
+  const own = signIn({ with: provider, resource })
+  const engine = sealed({ keys: ['0123456789abcdef0123456789abcdef'] })
+  for (const [field, options] of [
+    ['auth', { auth: own, lifetime: 'request', engine }],
+    ['engine', { auth: own, engine }],
+    ['auth', { auth: signIn({ with: provider, resource, dpop: true }) }],
+  ] as const)
+    assert.throws(
+      () => serveFetch(definition, options),
+      (error: { code: string; message: string; data: { field: string } }) =>
+        error.code === 'BAD_OPTION' && error.data.field === field && error.message.includes('signIn()'),
     )
   const slow = defineTool({ name: 'slow', task: 'optional', run: () => 'slow' })
   const tools = defineServer({ name: 'slow', version: '1', tools: [slow] })

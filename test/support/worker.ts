@@ -20,6 +20,10 @@ export async function bundleWorker(
     format: 'esm',
     target: 'es2022',
     platform: 'browser',
+    // as wrangler does: packages in CommonJS require what Node has built in
+    banner: {
+      js: "import { createRequire as requireOf } from 'node:module'; const require = requireOf('/');",
+    },
     conditions: ['workerd', 'worker', 'browser'],
     external: ['node:*', ...builtinModules],
     outfile: 'worker.mjs',

@@ -15,12 +15,13 @@ const maxCandidates = 5
 
 /** Checks JWTs of one issuer. Rejects with UNAUTHORIZED, and AUTHORIZATION_UNAVAILABLE without keys. */
 export function createJwtCheck(settings: JwtSettings): JwtCheck {
-  const { jwks, cooldown, keyMaxAge, issuer, clockTolerance, algorithms } = settings
+  const { jwks, cooldown, keyMaxAge, fetchTimeout, issuer, clockTolerance, algorithms } = settings
   const isGiven = typeof jwks === 'object'
   const keys = new IssuerKeys({
     load: isGiven ? async () => jwks : keysOf(settings),
     cooldown,
     maxAge: isGiven ? Number.POSITIVE_INFINITY : keyMaxAge,
+    fetchTimeout,
   })
   const checked = new TokenCache<Principal>(settings, () => true)
 

@@ -14,6 +14,8 @@ interface KeyOptions {
   readonly cooldown: number
   /** Milliseconds after which keys are fetched anew. */
   readonly maxAge: number
+  /** Milliseconds after which a fetch that has no end yet is given up. */
+  readonly fetchTimeout: number
 }
 
 /** How many times `maxAge` keys are used while they cannot be fetched anew. */
@@ -85,6 +87,7 @@ export class IssuerKeys {
   /** False when it is too early to ask again, or when nothing new came of it. */
   async #refresh(clock: Clock): Promise<boolean> {
     const { cooldown } = this.#options
+    this.#giveUp(clock)
     const before = this.#fetchedAt
     // nobody is let in meanwhile
     const pause = this.#isUseless(clock) ? firstPause * 2 ** (this.#failures - 1) : cooldown
@@ -94,19 +97,39 @@ export class IssuerKeys {
     return this.#fetchedAt > before
   }
 
+  /** A host that ends a request with its client ends what that request has begun, timers too: it never settles. */
+  #giveUp(clock: Clock): void {
+    if (this.#pending === undefined || clock.now() - this.#triedAt < this.#options.fetchTimeout) return
+    this.#pending = undefined
+    this.#fail(new Error('the last fetch did not end'))
+  }
+
+  #fail(error: unknown): void {
+    this.#failure = error
+    this.#failures += 1
+  }
+
   /** Never rejects: those who wait look at the keys afterwards. */
   async #load(clock: Clock): Promise<void> {
-    this.#triedAt = clock.now()
+    const begun = clock.now()
+    this.#triedAt = begun
+    const found = await this.#ask(clock)
+    const isLast = this.#triedAt === begun
+    if (isLast) this.#pending = undefined
+    if (!('find' in found)) return isLast ? this.#fail(found.error) : undefined
+    // one that was given up may come late, and is as good while there is none of a later one
+    if (begun < this.#fetchedAt) return
+    this.#find = found.find
+    this.#fetchedAt = begun
+    this.#failure = undefined
+    this.#failures = 0
+  }
+
+  async #ask(clock: Clock): Promise<{ readonly find: JWTVerifyGetKey } | { readonly error: unknown }> {
     try {
-      this.#find = createLocalJWKSet(usableKeys(await this.#options.load(clock)))
-      this.#fetchedAt = this.#triedAt
-      this.#failure = undefined
-      this.#failures = 0
+      return { find: createLocalJWKSet(usableKeys(await this.#options.load(clock))) }
     } catch (error) {
-      this.#failure = error
-      this.#failures += 1
-    } finally {
-      this.#pending = undefined
+      return { error }
     }
   }
 

@@ -2,7 +2,7 @@ import { isObject } from '../../protocol/wire/json.js'
 import type { DPoPOptions, ProofGate } from './dpop.js'
 import { type ImpliedScopes, isScope } from './scopes.js'
 import { readSecureUrl } from '../base/secure-url.js'
-import type { OwnServerParts } from './own-server.js'
+import { OwnServer, type OwnServerParts } from './own-server.js'
 import type { TokenVerifier } from './tokens.js'
 import { badOption, orElse, type Read, readOptions, type ReadWith } from '../base/read-option.js'
 
@@ -53,9 +53,15 @@ const ownMetadata: readonly string[] = [
 ]
 
 /**
- * Reads `auth` where the program brings the check of tokens, and none are bound to keys. Throws BAD_OPTION.
+ * Reads `auth` where the program brings the check of tokens, or `signIn()`, and none are bound to keys. Throws
+ * BAD_OPTION.
  */
 export function readVerifiedAuth(options: unknown): AuthSettings {
+  if (options instanceof OwnServer) {
+    const own = OwnServer.parts(options)
+    if (own.dpop === undefined) return ownSettings(own, undefined)
+    throw badOption('auth', 'signIn() without dpop: mount() has it', 'dpop: true')
+  }
   if (isObject(options) && options.dpop !== undefined)
     throw badOption('auth.dpop', 'nothing: mount() has it', options.dpop)
   const read = readOptions(options, authReaders, 'auth')
@@ -77,6 +83,17 @@ export function authSettings({ scopesSupported, verify, dpop, ...read }: ReadAut
     prepare: () => Promise.all([verify.prepare?.(), dpop?.prepare()]),
     scopesSupported: scopesSupported ?? read.scopes,
     metadataUrl: metadataUrlOf(read.resource),
+  })
+}
+
+/** The settings of a listener that is an authorization server for itself. */
+export function ownSettings(own: OwnServerParts, dpop: ProofGate | undefined): AuthSettings {
+  const { resource, issuer, scopes, verify } = own
+  return Object.freeze({
+    ...{ own, resource, verify, scopesSupported: scopes, authorizationServers: [issuer] },
+    ...{ dpop, scopes, impliedScopes: {}, metadata: {} },
+    prepare: () => Promise.all([verify.prepare?.(), dpop?.prepare()]),
+    metadataUrl: metadataUrlOf(resource),
   })
 }
 

@@ -25,6 +25,8 @@ export interface OwnServerParts {
   has(path: string): boolean
   /** Answers a request for such a path, once it is open. `address` is that of the client. */
   take(request: IncomingMessage, response: ServerResponse, address: string | undefined): void
+  /** An exchange of `fetch`, as `take` needs it. */
+  fetched(exchange: FetchedExchange): Promise<FetchedExchange>
   /**
    * The token of a user at the provider, or where they get one that is good for more. Rejects with TransportError
    * UNAUTHORIZED where there is none.
@@ -36,6 +38,13 @@ export interface OwnServerParts {
   ): Promise<Credentials | CredentialsVisit>
   signOut(user: SignedOut): Promise<void>
   readonly shows: NonNullable<PageVisitor['shows']>
+}
+
+/** A `Request` as `node:http` would have it, and where its `Response` comes from. */
+export interface FetchedExchange {
+  readonly incoming: IncomingMessage
+  readonly outgoing: ServerResponse
+  readonly result: Promise<Response>
 }
 
 /** Whom `ctx.principal` names. */

@@ -125,6 +125,9 @@ interface Kept<Answer> {
   readonly answer: Promise<Answer>
 }
 
+/** Milliseconds that checks share one that has no end yet: its host may have ended it with its request. */
+const patience = 5_000
+
 /** The oldest come first. */
 type Store<Answer> = Map<string, Kept<Answer>>
 
@@ -150,18 +153,19 @@ export class TokenCache<Answer> {
     const now = clock.now()
     const known = this.#find(key)
     if (known !== undefined && known.until > now) return known.answer
-    const kept = { until: now + cacheTime, answer: ask() }
+    const pending = { until: now + Math.min(cacheTime, patience), answer: ask() }
     this.#good.delete(key)
-    this.#put(this.#others, key, kept)
-    kept.answer.then(
+    this.#put(this.#others, key, pending)
+    pending.answer.then(
       (answer) => {
-        if (!this.#isGood(answer)) return
-        this.#forget(key, kept)
-        this.#put(this.#good, key, kept)
+        const isGood = this.#isGood(answer)
+        if (!isGood && this.#others.get(key) !== pending) return
+        this.#forget(key, pending)
+        this.#put(isGood ? this.#good : this.#others, key, { ...pending, until: now + cacheTime })
       },
-      () => this.#forget(key, kept),
+      () => this.#forget(key, pending),
     )
-    return kept.answer
+    return pending.answer
   }
 
   /** The time until which its answer is kept; 0 when there is none. */

@@ -28,6 +28,11 @@ const loadServer = /* @__PURE__ */ lazy(
   () => import('./server.js'),
 )
 
+const loadFetched = /* @__PURE__ */ lazy(
+  '../../transports/authorization/fetched.js',
+  () => import('./fetched.js'),
+)
+
 /** Options of `signIn()`. */
 export interface SignInOptions {
   /** Where users sign in: what `github()`, `oidc()` or `oauth2()` returns. */
@@ -121,6 +126,7 @@ export function signIn(options: SignInOptions): OwnServer {
       if (server !== undefined) void server.answer(request, response, address)
       else response.writeHead(503, { 'retry-after': '1', 'content-length': '0' }).end()
     },
+    fetched: async (exchange) => (await loadFetched()).pageExchange(exchange),
     credentials: (principal, wanted, signal) => opened().credentials(principal, wanted, signal),
     signOut: (principal) => opened().signOut(principal),
     shows: (principal, request, response, path) => opened().shows(principal, request, response, path),

@@ -19,6 +19,8 @@ export type AuthorizationServer = {
   readonly issuer: string
   /** The requests so far, as `GET /jwks`. */
   readonly asked: string[]
+  /** Called with each request. */
+  onAsked: () => void
   /** What the introspection endpoint was sent. */
   readonly introspected: { readonly authorization: string | undefined; readonly token: string | null }[]
   /** What the introspection endpoint answers, by token; anything else is not active. */
@@ -55,6 +57,7 @@ export async function startAuthorizationServer(t: Pick<TestContext, 'after'>): P
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     self.asked.push(`${request.method} ${request.url}`)
+    self.onAsked()
     if (self.silent) return
     if (self.broken) return void response.writeHead(500).end('canary of a broken page')
     const document = await documentOf(request)
@@ -83,6 +86,7 @@ export async function startAuthorizationServer(t: Pick<TestContext, 'after'>): P
   const self: AuthorizationServer = {
     issuer,
     asked: [],
+    onAsked: () => {},
     introspected: [],
     opaque: new Map(),
     publicKey: () => keys[0]?.jwk ?? {},

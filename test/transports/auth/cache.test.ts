@@ -47,6 +47,27 @@ test('tokens that somebody makes up push out no good one, whatever becomes of th
   assert.is(asked.filter((token) => token === 'no 5').length, 1, 'a refusal is kept, too')
 })
 
+test('a check that never ends is shared for five seconds, whatever the cache time', async () => {
+  const time = { now: 0 }
+  const cache = new TokenCache<string>({ cacheTime: 60_000, maxCached: 2 }, () => true)
+  let asked = 0
+  const find = () =>
+    cache.find('a', { now: () => time.now }, () => {
+      asked += 1
+      return asked === 1 ? new Promise<never>(() => {}) : Promise.resolve(`a ${asked}`)
+    })
+  void find()
+  time.now = 4_999
+  void find()
+  assert.is(asked, 1)
+  time.now = 5_000
+  assert.is(await find(), 'a 2')
+  time.now = 64_999
+  assert.is(await find(), 'a 2')
+  time.now = 65_000
+  assert.is(await find(), 'a 3')
+})
+
 test('a failed check is not cached, and with a cache time of 0 nothing is', async () => {
   const { asked, find } = start()
   for (const _ of [1, 2]) assert.is(await find('bad').catch((error: Error) => error.message), 'bad')

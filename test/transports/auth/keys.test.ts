@@ -1,5 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { createServer } from 'node:http'
+import type { JWK } from 'jose'
 import * as assert from 'uvu/assert'
 import { createFakeClock, systemClock } from 'caduceus/runtime'
 import { TransportError } from 'caduceus/transports'
@@ -9,13 +10,13 @@ import { suite, type TestContext } from '../../support/suite.js'
 import { startAuthorizationServer } from './_authorization-server.js'
 
 const test = suite('auth keys')
-const [cooldown, maxAge] = [30, 600]
+const [cooldown, maxAge, fetchTimeout] = [30, 600, 5_000]
 
 async function start(t: TestContext) {
   const issuer = await startAuthorizationServer(t)
   const time = { now: 0 }
   const load = () => fetchJson(`${issuer.issuer}/jwks`, { timeout: 30_000 })
-  const keys = new IssuerKeys({ load, cooldown, maxAge })
+  const keys = new IssuerKeys({ load, cooldown, maxAge, fetchTimeout })
   const clock = { ...systemClock, now: () => time.now }
   const find = async (kid = String(issuer.publicKey().kid)) => {
     try {
@@ -90,7 +91,7 @@ test('keys that cannot be used are ignored, and an issuer without others has non
     { ...publicKey.export({ format: 'jwk' }), kid: 'short' },
   ]
   const keysOfIssuer = (all: readonly unknown[]) =>
-    new IssuerKeys({ load: async () => ({ keys: [...all] }), cooldown, maxAge })
+    new IssuerKeys({ load: async () => ({ keys: [...all] }), cooldown, maxAge, fetchTimeout })
   const find = async (keys: IssuerKeys, kid: unknown): Promise<string> => {
     try {
       await keys.findBy(systemClock)({ alg: 'ES256', kid: String(kid) }, { payload: '', signature: '' })
@@ -113,6 +114,7 @@ test('an issuer that hangs holds nobody whose key is known for more than a momen
     load: () => answers[loads++] ?? Promise.reject(new Error('asked too often')),
     cooldown,
     maxAge,
+    fetchTimeout,
   })
   const clock = createFakeClock()
   const found: string[] = []
@@ -158,12 +160,68 @@ test('without any key an issuer that was away is asked again soon, and ever late
     asked.push(time.now)
     throw new TransportError('AUTHORIZATION_UNAVAILABLE', 'away')
   }
-  const keys = new IssuerKeys({ load, cooldown: 30_000, maxAge: 600_000 })
+  const keys = new IssuerKeys({ load, cooldown: 30_000, maxAge: 600_000, fetchTimeout })
   for (; time.now < 130_000; time.now += 250)
     await Promise.resolve(keys.findBy(clock)({ alg: 'ES256' }, { payload: '', signature: '' })).catch(
       () => {},
     )
   assert.equal(asked, [0, 1_000, 3_000, 7_000, 15_000, 31_000, 61_000, 91_000, 121_000])
+})
+
+test('a fetch that never ends is followed by another one', async (t) => {
+  const { issuer } = await start(t)
+  const key = issuer.publicKey()
+  const never = new Promise<never>(() => {})
+  // as where a host ends what a request began, because its client has gone
+  const answers = [never, Promise.resolve({ keys: [key] }), never]
+  let loads = 0
+  const keys = new IssuerKeys({
+    load: () => answers[loads++] ?? Promise.reject(new Error('asked too often')),
+    ...{ cooldown: 30_000, maxAge: 600_000, fetchTimeout },
+  })
+  const time = { now: 0 }
+  const clock = { ...systemClock, now: () => time.now }
+  const find = async (kid = String(key.kid)) => {
+    await keys.findBy(clock)({ alg: 'ES256', kid }, { payload: '', signature: '' })
+    return 'found'
+  }
+  void find()
+  await Promise.resolve()
+  time.now = fetchTimeout
+  assert.is(await find(), 'found')
+  assert.is(loads, 2)
+  time.now += 30_000
+  void find('k') // the next one does not end either: the known key goes on
+  await Promise.resolve()
+  time.now += fetchTimeout
+  assert.is(await find(), 'found')
+  assert.is(await find('k').catch(({ code }) => code), away)
+  assert.is(loads, 3)
+})
+
+test('keys that come after the fetch was given up are taken', async (t) => {
+  const { issuer } = await start(t)
+  const key = issuer.publicKey()
+  let arrive: (document: { keys: JWK[] }) => void = () => {}
+  const slow = new Promise<{ keys: JWK[] }>((resolve) => {
+    arrive = resolve
+  })
+  const answers = [slow, new Promise<never>(() => {})]
+  let loads = 0
+  const load = () => (answers[loads++] ?? slow) as Promise<never>
+  const keys = new IssuerKeys({ load, cooldown: 30_000, maxAge: 600_000, fetchTimeout })
+  const time = { now: 0 }
+  const clock = { ...systemClock, now: () => time.now }
+  const find = async () =>
+    keys.findBy(clock)({ alg: 'ES256', kid: String(key.kid) }, { payload: '', signature: '' })
+  const first = find()
+  await Promise.resolve()
+  time.now = fetchTimeout
+  void find()
+  arrive({ keys: [key] })
+  await first
+  await find()
+  assert.is(loads, 2)
 })
 
 test('keys moved to another address are found', async (t) => {
@@ -182,7 +240,7 @@ test('keys moved to another address are found', async (t) => {
 
 test('a malformed key set is reported as such', async () => {
   for (const loaded of [{}, { keys: 'x' }, { keys: [1] }]) {
-    const keys = new IssuerKeys({ load: async () => loaded, cooldown, maxAge })
+    const keys = new IssuerKeys({ load: async () => loaded, cooldown, maxAge, fetchTimeout })
     const finding = Promise.resolve(
       keys.findBy(systemClock)({ alg: 'ES256' }, { payload: '', signature: '' }),
     )

@@ -1,8 +1,8 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import { outside } from '../../../runtime/faults/containment.js'
 import { systemWorld } from '../../../runtime/time/world.js'
 import { answerMetadata } from '../../auth/metadata.js'
 import { readVerifiedAuth } from '../../auth/options.js'
+import type { FetchedExchange } from '../../auth/own-server.js'
 import { pathOf } from '../../base/target.js'
 import type { Binding, LinkScope, ServerTransport } from '../../contract/contract.js'
 import { addressBehind } from '../listen/peer.js'
@@ -14,6 +14,8 @@ import { HttpSocket } from './port.js'
 
 /** A listener that only `fetch` reaches, at the paths that it would serve on a port of its own. */
 export interface FetchListener extends ServerTransport {
+  /** Whether users sign in here. */
+  readonly signsIn: boolean
   /**
    * Answers one request, with what the host knows of it; calls `over` at the end of the response. Never
    * rejects.
@@ -43,36 +45,37 @@ export function fetchListener(options: MountOptions & { readonly path?: string }
 
   return Object.freeze({
     name: 'fetch',
+    signsIn: settings.auth?.own !== undefined,
     bind,
-    fetch(request: Request, known: Omit<MountedRequest, 'body'>, over?: () => void) {
+    async fetch(request: Request, known: Omit<MountedRequest, 'body'>, over?: () => void) {
       const world = socket?.world ?? systemWorld
-      const { incoming, outgoing, result } = exchangeOf(request, world)
-      if (over !== undefined) outgoing.once('close', over)
+      const { auth, path: served, timeouts } = settings
+      const exchange = exchangeOf(request, world)
+      if (over !== undefined) exchange.outgoing.once('close', over)
       // no server around it ends what comes too slowly
       if (request.body !== null) {
-        const timer = world.setTimeout(() => incoming.destroy(), settings.timeouts.body)
+        const { incoming, outgoing } = exchange
+        const timer = world.setTimeout(() => incoming.destroy(), timeouts.body)
         for (const end of [incoming, outgoing]) end.once('close', () => world.clearTimeout(timer))
       }
-      if (!answerBeside(incoming, outgoing, settings)) {
+      if (auth?.own?.has(pathOf(exchange.incoming.url)) === true) {
+        const { incoming, outgoing } = await auth.own.fetched(exchange)
+        auth.own.take(incoming, outgoing, addressBehind(incoming, settings.trustProxy))
+      } else if (!answerBeside(exchange, settings)) {
+        const { incoming, outgoing } = exchange
         const here = socket
         if (here === undefined) outgoing.writeHead(503, { 'retry-after': '1', 'content-length': '0' }).end()
-        else outside(() => here.take(withKnown(incoming, settings.path, known), outgoing))
+        else outside(() => here.take(withKnown(incoming, served, known), outgoing))
       }
-      return result
+      return exchange.result
     },
   })
 }
 
 /** Answers what is not for the one path of MCP. */
-function answerBeside(
-  request: IncomingMessage,
-  response: ServerResponse,
-  { auth, path, trustProxy }: HttpSettings,
-): boolean {
-  if (answerMetadata(request, response, { auth, path, isShared: false })) return true
-  const asked = pathOf(request.url)
-  if (asked === path) return false
-  if (auth?.own?.has(asked)) auth.own.take(request, response, addressBehind(request, trustProxy))
-  else response.writeHead(404, { 'content-length': '0' }).end()
+function answerBeside({ incoming, outgoing }: FetchedExchange, { auth, path }: HttpSettings): boolean {
+  if (answerMetadata(incoming, outgoing, { auth, path, isShared: false })) return true
+  if (pathOf(incoming.url) === path) return false
+  outgoing.writeHead(404, { 'content-length': '0' }).end()
   return true
 }

@@ -2,6 +2,7 @@ import { repeatRequest } from '../../base/repeat-request.js'
 import { EventEmitter } from 'node:events'
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
+import type { FetchedExchange } from '../../auth/own-server.js'
 import type { World } from '../../../runtime/time/world.js'
 import { TransportError } from '../../base/errors.js'
 import { readPrincipal } from '../../contract/principal.js'
@@ -55,10 +56,7 @@ const bodiless: ReadonlySet<number> = new Set([101, 204, 205, 304])
  * A `Request` as `node:http` would have it, as far as a listener looks, and where its `Response` comes from.
  * Neither needs `node:http`, which not every platform has.
  */
-export function exchangeOf(
-  request: Request,
-  world: Pick<World, 'queueMicrotask'>,
-): { incoming: IncomingMessage; outgoing: ServerResponse; result: Promise<Response> } {
+export function exchangeOf(request: Request, world: Pick<World, 'queueMicrotask'>): FetchedExchange {
   const incoming = new FetchedRequest(request)
   const outgoing = new FetchResponse(world)
   const gone = (): void => outgoing.clientGone()
@@ -167,7 +165,8 @@ class FetchResponse extends EventEmitter {
   }
 
   setHeader(name: string, value: unknown): this {
-    this.#headers.set(name, String(value))
+    this.#headers.delete(name)
+    for (const one of Array.isArray(value) ? value : [value]) this.#headers.append(name, String(one))
     return this
   }
 

@@ -1,0 +1,36 @@
+import { defineServer, defineTool, serveFetch } from 'caduceus/fetch'
+import { github, signIn } from 'caduceus/transports'
+
+const whoami = defineTool({ name: 'whoami', run: (_args, ctx) => `${ctx.principal?.subject}` })
+const definition = defineServer({ name: 'mine', version: '1.0.0', tools: [whoami] })
+
+interface Env {
+  readonly CLIENT_ID: string
+  readonly CLIENT_SECRET: string
+  readonly USERS: { getByName(name: string): { fetch(request: Request): Promise<Response> } }
+}
+
+/** Has all users, their logins and their sessions. */
+export class Users {
+  readonly handler
+
+  constructor(_state: unknown, { CLIENT_ID: clientId, CLIENT_SECRET: clientSecret }: Env) {
+    const auth = signIn({
+      with: github({ clientId, clientSecret }),
+      resource: 'https://mcp.example.com/mcp',
+    })
+    this.handler = serveFetch(definition, {
+      allowedHosts: ['mcp.example.com'],
+      lifetime: 'program',
+      auth,
+    })
+  }
+
+  fetch(request: Request): Promise<Response> {
+    return this.handler.fetch(request)
+  }
+}
+
+export default {
+  fetch: (request: Request, env: Env): Promise<Response> => env.USERS.getByName('all').fetch(request),
+}

@@ -1,0 +1,37 @@
+import { defineServer, defineTool, serveFetch } from 'caduceus/fetch'
+import { oidc, signIn } from 'caduceus/transports'
+
+/** What the types of Workers call it; only what is used here. */
+interface Env {
+  readonly RESOURCE: string
+  readonly ISSUER: string
+  readonly CLIENT: string
+  readonly SECRET: string
+  readonly SESSIONS: { idFromName(name: string): unknown; get(id: unknown): { fetch: typeof fetch } }
+}
+
+const whoami = defineTool({ name: 'whoami', run: (_args, ctx) => String(ctx.principal?.claims?.email) })
+const definition = defineServer({ name: 'shop', version: '1.0.0', tools: [whoami] })
+
+/** One object has the users, their logins and their sessions. */
+export class Sessions {
+  readonly #handler
+
+  constructor(_state: unknown, { RESOURCE: resource, ISSUER: issuer, CLIENT, SECRET }: Env) {
+    const provider = oidc({ issuer, clientId: CLIENT, clientSecret: SECRET })
+    this.#handler = serveFetch(definition, {
+      allowedHosts: ['*'],
+      lifetime: 'program',
+      auth: signIn({ with: provider, resource }),
+    })
+  }
+
+  fetch(request: Request): Promise<Response> {
+    return this.#handler.fetch(request)
+  }
+}
+
+export const worker = {
+  fetch: (request: Request, env: Env): Promise<Response> =>
+    env.SESSIONS.get(env.SESSIONS.idFromName('all')).fetch(request),
+}
