@@ -4,6 +4,7 @@ import type { LinkScope } from '../../contract/contract.js'
 import type { SharedConnections } from '../../contract/sharing.js'
 import { type ServerPlan, takeServer } from '../listen/node-server.js'
 import { connectionLimits } from '../listen/sharing.js'
+import { shareLog } from '../streams/shared-log.js'
 import type { HttpSettings } from './options.js'
 import { HttpSocket } from './port.js'
 
@@ -18,7 +19,7 @@ export async function bindHttpSocket(
 ): Promise<HttpSocket> {
   const { path, timeouts } = settings
   const { all, client } = connectionLimits(settings)
-  const socket = new HttpSocket(settings, scope)
+  const socket = new HttpSocket(settings, scope, shareLog)
   const plan: ServerPlan = {
     paths: [path],
     onRequest: (request, response) => socket.take(request, response),

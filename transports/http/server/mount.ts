@@ -69,9 +69,9 @@ export function mount(options: MountOptions = {}): Mount {
   let place: Place | undefined
 
   async function bind(scope: LinkScope): Promise<Binding> {
-    const { HttpSocket: Socket, withKnown } = await loadParts()
+    const { HttpSocket: Socket, shareLog, withKnown } = await loadParts()
     await settings.auth?.prepare()
-    const socket = new Socket(settings, scope)
+    const socket = new Socket(settings, scope, shareLog)
     const own: Place = { socket, prepare: (request, known) => withKnown(request, settings.path, known) }
     place = own
     scope.own(() => {

@@ -15,7 +15,7 @@ import type { ServerPages } from '../../contract/pages.js'
 import type { SharedStreams } from '../../contract/shared-streams.js'
 import type { NodeServer } from '../listen/node-server.js'
 import { EventLog } from '../streams/event-log.js'
-import { SharedLog } from '../streams/shared-log.js'
+import type { SharedLog, shareLog } from '../streams/shared-log.js'
 import { httpListener } from './listener-actor.js'
 import type { HttpSettings } from './options.js'
 
@@ -59,14 +59,17 @@ export class HttpSocket implements Binding {
   /** Bytes of messages that are held for all who listen here, one after the other. */
   readonly budget: ByteBudget
   readonly world: World
+  readonly #shareLog: typeof shareLog | undefined
   #shared: SharedLog | null = null
   readonly #waiting = new Set<WaitingRequest>()
   #listener: Listening | null = null
   #timer: unknown = null
   #isStopping = false
 
-  constructor(settings: HttpSettings, scope: LinkScope) {
+  /** Without `share` its streams are known to this process alone. */
+  constructor(settings: HttpSettings, scope: LinkScope, share?: typeof shareLog) {
     this.settings = settings
+    this.#shareLog = share
     this.budget = new ByteBudget(settings.limits)
     // taken now, since the scope refuses everything once its end is being cleaned up
     this.world = scope.world
@@ -156,9 +159,9 @@ export class HttpSocket implements Binding {
 
   /** Clients may take up their event streams on any process that shares them, through restarts of listeners. */
   #share(streams: SharedStreams): void {
-    if (this.log === undefined || this.#shared?.streams === streams) return
+    if (this.log === undefined || this.#shareLog === undefined || this.#shared?.streams === streams) return
     this.#shared?.close()
-    this.#shared = new SharedLog(this.log, streams)
+    this.#shared = this.#shareLog(this.log, streams)
   }
 
   #empty(): WaitingRequest[] {

@@ -3,6 +3,11 @@ import type { SharedStreams, StreamNews } from '../../contract/shared-streams.js
 import type { EventLog, ForeignPosition, LoggedEvent, LoggedStream, StreamReader } from './event-log.js'
 import { FollowedStream } from './followed-stream.js'
 
+/** Has other processes know the streams of a log. */
+export function shareLog(log: EventLog, streams: SharedStreams): SharedLog {
+  return new SharedLog(log, streams)
+}
+
 /**
  * An event log's part in what several processes keep together: tells of its streams, lends them to clients
  * that come back elsewhere, and takes up the streams of other logs.
