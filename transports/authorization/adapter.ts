@@ -28,14 +28,16 @@ const usedFields = [
  * at once renews for each of them. RFC 9700, section 4.14.2, leaves room for that.
  */
 const siblings = { within: 15_000, most: 16 }
-/** Refresh tokens of one grant, with those that were used: the oldest are not known any more. */
-const mostTokens = 128
+/** Refresh tokens of one grant, with those that were used: what shows that one was stolen stays for a while. */
+const mostTokens = 256
 
 interface AdapterInput {
   readonly values: Values
   readonly world: Pick<World, 'date'>
   readonly usedAlready: () => Error
   readonly unavailable: () => Error
+  /** Milliseconds in which no refresh token is forgotten to make room. */
+  readonly kept: number
 }
 
 /** A refresh token that was used a moment ago, as it was. */
@@ -59,17 +61,19 @@ export class ValueAdapter implements Adapter {
   readonly #world: Pick<World, 'date'>
   readonly #usedAlready: () => Error
   readonly #unavailable: () => Error
+  readonly #kept: number
 
   /**
    * `usedAlready` makes the error for a code or token that was used before, `unavailable` that for an engine
    * that is away.
    */
-  constructor(kind: string, { values, world, usedAlready, unavailable }: AdapterInput) {
+  constructor(kind: string, { values, world, usedAlready, unavailable, kept }: AdapterInput) {
     this.#kind = kind
     this.#values = values
     this.#world = world
     this.#usedAlready = usedAlready
     this.#unavailable = unavailable
+    this.#kept = kept
   }
 
   upsert(id: string, payload: AdapterPayload, expiresIn?: number): Promise<void> {
@@ -96,14 +100,21 @@ export class ValueAdapter implements Adapter {
     }
   }
 
-  /** Forgets the oldest of the tokens of a grant; one that cannot be counted is none. */
+  /**
+   * Forgets the oldest of the tokens of a grant. While that is young there is no other one: whoever has stolen a
+   * token must not make so many that its second use is not known any more.
+   */
   async #bound(grantId: string, id: string, ttl: number): Promise<void> {
     const key = `tokens of ${grantId}`
+    const now = this.#world.date()
     for (let tries = 0; tries < 50; tries += 1) {
       const was = await this.#values.get(key)
-      const all = [...(was === undefined || was.text === '' ? [] : (JSON.parse(was.text) as string[])), id]
+      const known = was === undefined || was.text === '' ? [] : (JSON.parse(was.text) as [string, number][])
+      const all = [...known, [id, now] as const]
+      const oldest = all.length > mostTokens ? all[0] : undefined
+      if (oldest !== undefined && now - oldest[1] < this.#kept) break
       if (!(await this.#values.set(key, JSON.stringify(all.slice(-mostTokens)), { ttl, was }))) continue
-      for (const old of all.slice(0, -mostTokens)) await put(this.#values, this.#keyOf(old), undefined, 1)
+      if (oldest !== undefined) await put(this.#values, this.#keyOf(oldest[0]), undefined, 1)
       return
     }
     await put(this.#values, this.#keyOf(id), undefined, 1)

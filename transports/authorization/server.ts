@@ -819,6 +819,7 @@ export class AuthorizationServer {
           world: this.#world,
           usedAlready,
           unavailable: () => this.#unavailable(),
+          kept: 12 * accessToken,
         }),
       clientDefaults: {
         // programs of a user, which listen on any port of this machine; so are those that do not say what they are

@@ -98,7 +98,10 @@ const passing: ReadonlySet<string> = new Set([
   ...['exp', 'iat', 'nbf', 'jti', 'nonce', 'auth_time', 'sid', 'session_state', 'at_hash', 'c_hash', 'cnf'],
   // of Entra, Cognito, Clerk, and of introspection
   ...['uti', 'rh', 'aio', 'xms_ftd', 'origin_jti', 'event_id', 'fva', 'expires_in'],
-  // who it is (OpenID Connect Core, section 5.1)
+])
+
+/** Who it is (OpenID Connect Core, section 5.1), as the provider of a login says: elsewhere they may be a tenant. */
+const profile: ReadonlySet<string> = new Set([
   ...['name', 'given_name', 'family_name', 'middle_name', 'nickname', 'preferred_username', 'profile'],
   ...['picture', 'website', 'email', 'email_verified', 'gender', 'birthdate', 'zoneinfo', 'locale'],
   ...['phone_number', 'phone_number_verified', 'address', 'updated_at'],
@@ -113,7 +116,10 @@ const passing: ReadonlySet<string> = new Set([
  * digest of the claims, such as an organization. Tokens that are renewed have the same.
  */
 export function rightsOf({ clientId = '', scopes = [], claims = {} }: Principal): string {
-  const lasting = Object.keys(claims).filter((name) => !passing.has(name) && name !== loginClaim)
+  const hasLogin = loginOf({ claims }) !== undefined
+  const isLasting = (name: string): boolean =>
+    !passing.has(name) && name !== loginClaim && !(hasLogin && profile.has(name))
+  const lasting = Object.keys(claims).filter(isLasting)
   const text = JSON.stringify(
     Object.fromEntries(lasting.sort().map((name) => [name, claims[name]])),
     (_key, value: unknown) => {

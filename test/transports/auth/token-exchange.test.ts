@@ -129,7 +129,7 @@ test('tokens of one person that are good for other things are traded each', asyn
   assert.is(await call(of({ org_id: 'A', permissions: ['read'], act: { support: 'sub' } })), 't5')
   // renewed, and told in another order
   assert.is(
-    await call(of({ jti: '2', permissions: ['write', 'read'], org_id: 'A', iat: 2, name: 'A' })),
+    await call(of({ jti: '2', permissions: ['write', 'read'], org_id: 'A', iat: 2, exp: 9 })),
     't1',
   )
   assert.is(traded.length, 5)

@@ -187,14 +187,23 @@ test('another provider vouches for the addresses that it has verified', () => {
 test('of one grant so many refresh tokens are kept, used ones included', async () => {
   const { kept, valuesOf } = shared()
   const fail = (): Error => new Error('never')
-  const parts = { values: valuesOf(async () => {}), world: systemWorld, usedAlready: fail, unavailable: fail }
+  const time = { ms: 0 }
+  const world = { date: () => time.ms }
+  const values = valuesOf(async () => {})
+  const parts = { values, world, usedAlready: fail, unavailable: fail, kept: 1_000 }
   const tokens = new ValueAdapter('RefreshToken', parts)
   await new ValueAdapter('Grant', parts).upsert('g', { kind: 'Grant' } as AdapterPayload, 3_600)
-  for (let n = 0; n < 140; n += 1)
-    await tokens.upsert(`t${n}`, { kind: 'RefreshToken', grantId: 'g' } as AdapterPayload, 3_600)
-  assert.is([...kept.values()].filter(({ text }) => text.includes('"RefreshToken"')).length, 128)
+  const make = (n: number) =>
+    tokens.upsert(`t${n}`, { kind: 'RefreshToken', grantId: 'g' } as AdapterPayload, 3_600)
+  for (let n = 0; n < 256; n += 1) await make(n)
+  // a thief who makes many at once does not have the first one forgotten
+  assert.is(await make(256).catch((error: Error) => error.message), 'never')
+  assert.is((await tokens.find('t0'))?.nonce, 't0')
+  time.ms = 1_000
+  await make(257)
+  assert.is([...kept.values()].filter(({ text }) => text.includes('"RefreshToken"')).length, 256)
   assert.is(await tokens.find('t0'), undefined)
-  assert.is((await tokens.find('t139'))?.nonce, 't139')
+  assert.is((await tokens.find('t257'))?.nonce, 't257')
 })
 
 test('the record of a browser has the clients that were let in alone', async () => {
@@ -205,6 +214,7 @@ test('the record of a browser has the clients that were let in alone', async () 
     world: systemWorld,
     usedAlready: never,
     unavailable: never,
+    kept: 0,
   }
   const others = Array.from({ length: 100 }, (_, at) => [`https://client.example/${at}`, {}])
   const authorizations = { ...Object.fromEntries(others), mine: { sid: '1', grantId: 'g' } }
