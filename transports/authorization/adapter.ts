@@ -105,7 +105,7 @@ export class ValueAdapter implements Adapter {
    * token must not make so many that its second use is not known any more.
    */
   async #bound(grantId: string, id: string, ttl: number): Promise<void> {
-    const key = `tokens of ${grantId}`
+    const key = tokensKey(grantId)
     const now = this.#world.date()
     for (let tries = 0; tries < 50; tries += 1) {
       const was = await this.#values.get(key)
@@ -191,7 +191,7 @@ export class ValueAdapter implements Adapter {
       const last = was === undefined || was.text === '' ? undefined : (JSON.parse(was.text) as Renewed)
       if (last?.id === id) return
       if (last !== undefined && last.rotations >= rotations) {
-        await put(this.#values, grantKey(grantId), undefined, 1)
+        await endGrant(this.#values, grantId)
         break
       }
       const next: Renewed = { id, rotations }
@@ -230,7 +230,7 @@ export class ValueAdapter implements Adapter {
   }
 
   revokeByGrantId(grantId: string): Promise<void> {
-    return this.#asked(() => put(this.#values, grantKey(grantId), undefined, 1))
+    return this.#asked(() => endGrant(this.#values, grantId))
   }
 
   /** A host that is told to try again later does not have its user sign in anew. */
@@ -319,6 +319,20 @@ export async function prolong(values: Values, key: string, ttl: number): Promise
 /** Where a grant is: without it nothing that belongs to it is good. */
 export function grantKey(grantId: string): string {
   return `Grant ${grantId}`
+}
+
+/** Ends a grant, and forgets its tokens: of many that end nothing is left. */
+export async function endGrant(values: Values, grantId: string): Promise<void> {
+  await put(values, grantKey(grantId), undefined, 1)
+  const kept = await values.get(tokensKey(grantId))
+  if (kept === undefined || kept.text === '') return
+  for (const [id] of JSON.parse(kept.text) as [string, number][])
+    await put(values, `RefreshToken ${id}`, undefined, 1)
+  await put(values, tokensKey(grantId), undefined, 1)
+}
+
+function tokensKey(grantId: string): string {
+  return `tokens of ${grantId}`
 }
 
 /** Whether a client is its metadata document. */

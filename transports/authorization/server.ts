@@ -31,7 +31,16 @@ import {
 import type { Values } from '../contract/values.js'
 import { safeFetch } from '../http/outgoing/fetch.js'
 import { toResponse } from '../http/outgoing/to-response.js'
-import { agreed, documentKey, grantKey, put, takeOnce, usedClient, ValueAdapter } from './adapter.js'
+import {
+  agreed,
+  documentKey,
+  endGrant,
+  grantKey,
+  put,
+  takeOnce,
+  usedClient,
+  ValueAdapter,
+} from './adapter.js'
 import {
   checkOrigin,
   cookieOf,
@@ -652,7 +661,7 @@ export class AuthorizationServer {
       const text = JSON.stringify(all.slice(-mostGrants))
       if (!(await this.#values.set(key, text, { ttl: longestGrant, was }))) continue
       for (const oldest of all.slice(0, -mostGrants)) {
-        await put(this.#values, grantKey(oldest), undefined, 1)
+        await endGrant(this.#values, oldest)
         await put(this.#values, redirectKey(oldest), undefined, 1)
       }
       return
@@ -668,7 +677,7 @@ export class AuthorizationServer {
     if (user === undefined) throw new errors.InvalidGrant(signedOut)
     const may = await this.#users.mayEnter(user).catch((cause: unknown) => this.#cannotSay(cause))
     if (may) return user
-    await put(this.#values, grantKey(grantId), undefined, 1)
+    await endGrant(this.#values, grantId)
     throw new errors.InvalidGrant(notLetIn)
   }
 

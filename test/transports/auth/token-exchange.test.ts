@@ -128,10 +128,7 @@ test('tokens of one person that are good for other things are traded each', asyn
   assert.is(await call(of({ org_id: 'A', permissions: ['read'], act: { sub: 'support' } })), 't4')
   assert.is(await call(of({ org_id: 'A', permissions: ['read'], act: { support: 'sub' } })), 't5')
   // renewed, and told in another order
-  assert.is(
-    await call(of({ jti: '2', permissions: ['write', 'read'], org_id: 'A', iat: 2, exp: 9 })),
-    't1',
-  )
+  assert.is(await call(of({ jti: '2', permissions: ['write', 'read'], org_id: 'A', iat: 2, exp: 9 })), 't1')
   assert.is(traded.length, 5)
 })
 

@@ -204,6 +204,8 @@ test('of one grant so many refresh tokens are kept, used ones included', async (
   assert.is([...kept.values()].filter(({ text }) => text.includes('"RefreshToken"')).length, 256)
   assert.is(await tokens.find('t0'), undefined)
   assert.is((await tokens.find('t257'))?.nonce, 't257')
+  await tokens.revokeByGrantId('g')
+  assert.equal([...kept.keys()], [])
 })
 
 test('the record of a browser has the clients that were let in alone', async () => {
