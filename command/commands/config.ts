@@ -58,7 +58,9 @@ function none(shown: string, names: Path): UsageError {
   return new UsageError(`${shown} has no ${oneLine(names.join('.'))}`)
 }
 
-/** JSON, or a text as it is; `-` is what standard input has, such as a secret that no list of processes shows. */
+/**
+ * JSON, or a text as it is; `-` is what standard input has, such as a secret that no list of processes shows.
+ */
 async function readValue(word: string): Promise<{ readonly value: unknown }> {
   if (word === '-') return { value: await fromInput() }
   try {

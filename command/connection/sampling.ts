@@ -27,9 +27,9 @@ interface Program {
 }
 
 /**
- * Has a command of the user's answer what a server asks a model. It gets the request as JSON on standard input,
- * and writes a text, or a whole result as JSON. It is started without a shell, in a group of its own, which ends
- * with the request. Throws UsageError.
+ * Has a command of the user's answer what a server asks a model. It gets the request as JSON on standard
+ * input, and writes a text, or a whole result as JSON. It is started without a shell, in a group of its own,
+ * which ends with the request. Throws UsageError.
  */
 export function samplingBy(
   line: string,

@@ -6,9 +6,9 @@ import { fieldAt, parseJsonc, type Place, type PlacedField, type Places, skipBla
 export type Path = readonly string[]
 
 /**
- * The text with another value at a path; objects that are not there are made. All else stays as it is written:
- * comments, order, indentation, ends of lines. Throws UsageError for a text that is no JSON, and where the path
- * leads through something that is no object.
+ * The text with another value at a path; objects that are not there are made. All else stays as it is
+ * written: comments, order, indentation, ends of lines. Throws UsageError for a text that is no JSON, and
+ * where the path leads through something that is no object.
  */
 export function withValue(text: string, where: string, path: Path, value: unknown): string {
   const { whole, places } = read(text, where)

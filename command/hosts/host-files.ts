@@ -160,7 +160,9 @@ function isOfGemini(file: string): boolean {
   return /[\\/]\.gemini[\\/]/.test(file)
 }
 
-/** Where a file has its servers; of one that has none yet, where its host looks for them. Throws UsageError. */
+/**
+ * Where a file has its servers; of one that has none yet, where its host looks for them. Throws UsageError.
+ */
 export function sectionFor(file: string, host: unknown): string {
   const usual = /[\\/]\.vscode[\\/]|[\\/]Code[\\/]User[\\/]/.test(file) ? 'servers' : 'mcpServers'
   if (sectionOf(file, host) === undefined) return usual

@@ -109,8 +109,8 @@ function readUserInfo(value: unknown, field: string, { readFields, readText }: T
 }
 
 /**
- * The id of a user as text; empty where there is none. Throws for a number that is rounded when it is read: two
- * users would be one (RFC 8259, section 6).
+ * The id of a user as text; empty where there is none. Throws for a number that is rounded when it is read:
+ * two users would be one (RFC 8259, section 6).
  */
 export function idOf(id: unknown): string {
   if (typeof id === 'string') return id

@@ -136,8 +136,8 @@ function countLooks(schema: JsonObject, work: { left: number }): void {
 }
 
 /**
- * Without prototypes: the validator takes `constructor` for a field of every object. Where it compares all items of
- * a list with each other, a list that is too long for that throws.
+ * Without prototypes: the validator takes `constructor` for a field of every object. Where it compares all
+ * items of a list with each other, a list that is too long for that throws.
  */
 function bare(value: unknown, hasUnique: boolean): unknown {
   if (Array.isArray(value)) {

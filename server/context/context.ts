@@ -86,7 +86,9 @@ export interface RequestScope {
   readonly once: Once
   /** A page only where something is wanted. Rejects with ToolError. */
   credentials(wanted: WantedCredentials | undefined): Promise<Credentials | CredentialsVisit>
-  /** The server behind this one that is asked, and what it calls that; `isTheirs`: its error is the answer. */
+  /**
+   * The server behind this one that is asked, and what it calls that; `isTheirs`: its error is the answer.
+   */
   noteUpstream?(server: string, name: string, isTheirs: boolean): void
   /** Shows a message of progress to those who look at a task. */
   noteProgress?(message: string): void

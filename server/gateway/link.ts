@@ -94,6 +94,8 @@ interface Instance {
   givenUp: GivenUp | undefined
   readonly controller: AbortController
   usedAt: number
+  /** When its start began. */
+  readonly begunAt: number
   /** Has the end of its session, if there is one, mean nothing to it. */
   forget: () => void
 }
@@ -582,9 +584,10 @@ export class UpstreamLink {
   /** Closes idle clients; the next call starts them again. */
   sweep(): void {
     const { record, world } = this.#input
-    for (const [key, { calls, running, usedAt }] of this.#instances) {
+    for (const [key, { calls, running, usedAt, begunAt }] of this.#instances) {
       const idle = this.#idleOf(key)
-      if (running === undefined && calls.size === 0 && world.now() - usedAt >= longestStart) {
+      // also while calls wait for it: each has a time of its own
+      if (running === undefined && world.now() - begunAt >= longestStart) {
         this.#close(key)
         this.#input.failed(new Error(`it has not been started within ${longestStart} ms`), key === shared)
         continue
@@ -819,7 +822,7 @@ export class UpstreamLink {
   }
 
   #instance(client: Promise<Upstream>, running: Upstream | undefined): Instance {
-    const usedAt = this.#input.world.now()
+    const now = this.#input.world.now()
     return {
       caller: anybody,
       client,
@@ -827,7 +830,8 @@ export class UpstreamLink {
       calls: new Set(),
       givenUp: undefined,
       controller: new AbortController(),
-      usedAt,
+      usedAt: now,
+      begunAt: now,
       forget: () => {},
     }
   }

@@ -54,8 +54,8 @@ export async function fromOpenApi(
   const isGuarded = settings.baseUrl === undefined && loaded.isPublic
   const api = new Api(base, isGuarded, settings, new Signer(loaded.document, settings.auth))
   const said = addressIn(loaded.document, loaded.from) ?? firstServer(root)
-  const home = said !== undefined && URL.canParse(said, base.href) ? new URL(said, base.href).host : base.host
-  const isHere = (servers: unknown): string | undefined => elsewhere(servers, [home, base.host])
+  const home = said !== undefined && URL.canParse(said, base.href) ? new URL(said, base.href) : base
+  const isHere = (servers: unknown): string | undefined => elsewhere(servers, [home, base])
   const { operations, omitted } = readOperations(loaded.document, chosenBy(settings), isHere)
   const maker: Maker = {
     document: loaded.document,
@@ -205,13 +205,21 @@ function firstServer({ paths }: JsonObject): string | undefined {
   return undefined
 }
 
-/** Why an operation with servers of its own is not ours to call: credentials go to one origin. */
-function elsewhere(servers: unknown, home: readonly string[]): string | undefined {
-  const said = serverAddress(listOf(servers)[0])
-  if (said === undefined || !URL.canParse(said)) return undefined
-  const { host, origin } = new URL(said)
-  if (home.includes(host)) return undefined
-  return `it is served at ${origin}: serve it by a fromOpenApi of its own, with this baseUrl`
+/**
+ * Why an operation with servers of its own is not ours to call: there is one address, to which credentials
+ * go.
+ */
+function elsewhere(servers: unknown, [home, base]: readonly [URL, URL]): string | undefined {
+  const said = listOf(servers).map(serverAddress)
+  const all = said.flatMap((one) =>
+    one !== undefined && URL.canParse(one, home.href) ? [new URL(one, home)] : [],
+  )
+  const placeOf = ({ host, pathname }: URL): string => host + withoutSlashes(pathname)
+  const known = [home, base].map(placeOf)
+  const [first] = all
+  if (first === undefined || all.some((one) => known.includes(placeOf(one)))) return undefined
+  const place = `${first.origin}${withoutSlashes(first.pathname)}`
+  return `it is served at ${place}: serve it by a fromOpenApi of its own, with this baseUrl`
 }
 
 function warnOfMany(count: number, title: string | undefined): void {

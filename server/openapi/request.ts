@@ -99,7 +99,10 @@ function pathValue({ name, style, explode, argument }: Parameter, value: unknown
   return { plain: plainText, text: each.map((one) => `;${key}=${one}`).join('') }
 }
 
-/** What servers and proxies may make of a value: as it is, and decoded as often as there is something to decode. */
+/**
+ * What servers and proxies may make of a value: as it is, and decoded as often as there is something to
+ * decode.
+ */
 function readings(text: string): readonly string[] {
   const all = [text]
   for (

@@ -50,10 +50,10 @@ export class ServerProcesses {
 
   /**
    * Starts the server's module anew, as it is on disk now: a new process is started, and once it serves, an
-   * old one lets go of its sessions and connections, has `timeouts.drain` for requests in flight, and ends; one
-   * after the other. Sessions go on in the processes that are left. SIGHUP does the same. A reload that is
-   * asked for meanwhile ends the start that is under way, and begins then: both end with it. Rejects when a new process cannot be started, with its error as
-   * cause: the old ones that are left go on.
+   * old one lets go of its sessions and connections, has `timeouts.drain` for requests in flight, and ends;
+   * one after the other. Sessions go on in the processes that are left. SIGHUP does the same. A reload that
+   * is asked for meanwhile ends the start that is under way, and begins then: both end with it. Rejects when
+   * a new process cannot be started, with its error as cause: the old ones that are left go on.
    */
   reload(): Promise<void> {
     return this.#keeper.call('reload', undefined, forever)

@@ -90,8 +90,8 @@ export const keeperActor = defineActor({
   },
   call: {
     /**
-     * Replaces all processes, one at a time. A second call meanwhile ends the start that is under way, as what it
-     * loads is out of date, and both are answered by what comes of the second.
+     * Replaces all processes, one at a time. A second call meanwhile ends the start that is under way, as
+     * what it loads is out of date, and both are answered by what comes of the second.
      */
     reload(keeper, _nothing: undefined, ctx) {
       const reply = ctx.defer<void>()

@@ -79,7 +79,10 @@ server.close()
 }
 /** KiB of the sample server in one file with all its packages, minified. */
 const mostBundled = 866
-/** KiB of a server of three tools for a Worker, minified; one of them is for `signIn()`, which it may be given. */
+/**
+ * KiB of a server of three tools for a Worker, minified; one of them is for `signIn()`, which it may be
+ * given.
+ */
 const mostForFetch = 406
 
 /** With what `caduceus/otel` stands on, which its users install. */

@@ -97,7 +97,10 @@ export class IssuerKeys {
     return this.#fetchedAt > before
   }
 
-  /** A host that ends a request with its client ends what that request has begun, timers too: it never settles. */
+  /**
+   * A host that ends a request with its client ends what that request has begun, timers too: it never
+   * settles.
+   */
   #giveUp(clock: Clock): void {
     if (this.#pending === undefined || clock.now() - this.#triedAt < this.#options.fetchTimeout) return
     this.#pending = undefined

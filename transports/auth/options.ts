@@ -53,8 +53,8 @@ const ownMetadata: readonly string[] = [
 ]
 
 /**
- * Reads `auth` where the program brings the check of tokens, or `signIn()`, and none are bound to keys. Throws
- * BAD_OPTION.
+ * Reads `auth` where the program brings the check of tokens, or `signIn()`, and none are bound to keys.
+ * Throws BAD_OPTION.
  */
 export function readVerifiedAuth(options: unknown): AuthSettings {
   if (options instanceof OwnServer) {

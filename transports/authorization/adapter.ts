@@ -28,7 +28,9 @@ const usedFields = [
  * at once renews for each of them. RFC 9700, section 4.14.2, leaves room for that.
  */
 const siblings = { within: 15_000, most: 16 }
-/** Refresh tokens of one grant, with those that were used: what shows that one was stolen stays for a while. */
+/**
+ * Refresh tokens of one grant, with those that were used: what shows that one was stolen stays for a while.
+ */
 const mostTokens = 256
 
 interface AdapterInput {
@@ -48,11 +50,13 @@ interface JustUsed {
   readonly until: number
 }
 
-/** The token of a chain of renewals that was used last. */
-interface Renewed {
-  readonly id: string
-  readonly rotations: number
-}
+/**
+ * By the first token of each chain of renewals of a grant: how often it was renewed, and what was used last.
+ */
+type Renewed = Readonly<Record<string, readonly [rotations: number, id: string]>>
+
+/** Chains of one grant that are known: a program of several windows has one for each. */
+const mostChains = 256
 
 /** The records of one kind, as `oidc-provider` keeps them: under their ids, in the engine of the server. */
 export class ValueAdapter implements Adapter {
@@ -101,8 +105,8 @@ export class ValueAdapter implements Adapter {
   }
 
   /**
-   * Forgets the oldest of the tokens of a grant. While that is young there is no other one: whoever has stolen a
-   * token must not make so many that its second use is not known any more.
+   * Forgets the oldest of the tokens of a grant. While that is young there is no other one: whoever has
+   * stolen a token must not make so many that its second use is not known any more.
    */
   async #bound(grantId: string, id: string, ttl: number): Promise<void> {
     const key = tokensKey(grantId)
@@ -177,27 +181,32 @@ export class ValueAdapter implements Adapter {
   }
 
   /**
-   * Of the tokens that one was renewed to, the first that is used counts: another one was somebody else's, and
-   * ends the grant.
+   * Of the tokens that one was renewed to, the first that is used counts: another one was somebody else's,
+   * and ends the grant.
    */
   async #goOn(
     id: string,
-    { grantId = '', iiat, nonce, rotations = 0 }: AdapterPayload,
+    { grantId = '', nonce, rotations = 0 }: AdapterPayload,
     ttl: number,
   ): Promise<void> {
-    const key = `renewed ${grantId} ${nonce ?? iiat}`
+    // one that an earlier version gave is of no chain that is known
+    if (nonce === undefined) return
+    const key = renewedKey(grantId)
     for (let tries = 0; tries < siblings.most; tries += 1) {
       const was = await this.#values.get(key)
-      const last = was === undefined || was.text === '' ? undefined : (JSON.parse(was.text) as Renewed)
-      if (last?.id === id) return
-      if (last !== undefined && last.rotations >= rotations) {
+      const { [nonce]: last, ...others } =
+        was === undefined || was.text === '' ? {} : (JSON.parse(was.text) as Renewed)
+      if (last?.[1] === id) return
+      if (last !== undefined && last[0] >= rotations) {
         await endGrant(this.#values, grantId)
-        break
+        throw this.#usedAlready()
       }
-      const next: Renewed = { id, rotations }
+      const kept = Object.entries(others).slice(1 - mostChains)
+      const next: Renewed = { ...Object.fromEntries(kept), [nonce]: [rotations, id] }
       if (await this.#values.set(key, JSON.stringify(next), { ttl, was })) return
     }
-    throw this.#usedAlready()
+    // others of the grant renew, too: it may be asked again
+    throw this.#unavailable()
   }
 
   /** By a call that renewed at the same time as another one of its host. */
@@ -325,10 +334,13 @@ export function grantKey(grantId: string): string {
 export async function endGrant(values: Values, grantId: string): Promise<void> {
   await put(values, grantKey(grantId), undefined, 1)
   const kept = await values.get(tokensKey(grantId))
-  if (kept === undefined || kept.text === '') return
-  for (const [id] of JSON.parse(kept.text) as [string, number][])
-    await put(values, `RefreshToken ${id}`, undefined, 1)
-  await put(values, tokensKey(grantId), undefined, 1)
+  const ids = kept === undefined || kept.text === '' ? [] : (JSON.parse(kept.text) as [string, number][])
+  for (const [id] of ids) await put(values, `RefreshToken ${id}`, undefined, 1)
+  for (const key of [tokensKey(grantId), renewedKey(grantId)]) await put(values, key, undefined, 1)
+}
+
+function renewedKey(grantId: string): string {
+  return `renewed ${grantId}`
 }
 
 function tokensKey(grantId: string): string {

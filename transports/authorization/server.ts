@@ -95,7 +95,7 @@ const visitPause = 500
 const documentTime = 5_000
 /** Bytes of the form of a page, and of a registration. */
 const formBytes = 4_096
-const registrationBytes = 8_192
+const registrationBytes = 4_096
 /** Bytes of a request for tokens. */
 const tokenBytes = 65_536
 /** Characters of the query of an authorization: it is kept for a while. */
@@ -108,7 +108,9 @@ const grantTypes: readonly unknown[] = ['authorization_code', 'refresh_token']
 const authMethods = ['none', 'client_secret_basic', 'client_secret_post', 'private_key_jwt'] as const
 /** Milliseconds after which a refresh token may be renewed: each that is used is kept. */
 const renewalPause = 30_000
-/** Milliseconds that a client may be known by one assertion (RFC 7523, 3: `exp`), with a minute for its clock. */
+/**
+ * Milliseconds that a client may be known by one assertion (RFC 7523, 3: `exp`), with a minute for its clock.
+ */
 const longestAssertion = 660_000
 /** Documents of clients that are fetched at once, for one network and for all, and bytes of each. */
 const ofNetwork = 3

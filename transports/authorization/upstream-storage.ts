@@ -39,8 +39,8 @@ export function upstreamTokensKey(holder: TokenHolder): string {
 
 /**
  * The tokens of one user for one server, sealed in the engine and shared by all nodes; clients that were
- * registered for the server are shared by all users. The lock of a node that died is anybody's after 10 s; a node that was
- * taken for dead writes nothing any more.
+ * registered for the server are shared by all users. The lock of a node that died is anybody's after 10 s; a
+ * node that was taken for dead writes nothing any more.
  */
 export function upstreamStorage(
   values: Values,

@@ -100,7 +100,10 @@ const passing: ReadonlySet<string> = new Set([
   ...['uti', 'rh', 'aio', 'xms_ftd', 'origin_jti', 'event_id', 'fva', 'expires_in'],
 ])
 
-/** Who it is (OpenID Connect Core, section 5.1), as the provider of a login says: elsewhere they may be a tenant. */
+/**
+ * Who it is (OpenID Connect Core, section 5.1), as the provider of a login says: elsewhere they may be a
+ * tenant.
+ */
 const profile: ReadonlySet<string> = new Set([
   ...['name', 'given_name', 'family_name', 'middle_name', 'nickname', 'preferred_username', 'profile'],
   ...['picture', 'website', 'email', 'email_verified', 'gender', 'birthdate', 'zoneinfo', 'locale'],

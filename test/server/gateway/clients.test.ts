@@ -148,22 +148,32 @@ test('tokens of one person that are good for other things have clients each', as
   )
 })
 
-test('a start that never ends holds its caller for a minute', async (t) => {
+test('a start that never ends holds a caller for a minute, and is given up after five', async (t) => {
   const clock = fakeClock()
-  const begun = new Recording<true>('starts')
+  const asked = new Recording<true>('calls')
+  let starts = 0
   const entry = {
     per: 'principal' as const,
     start({ principal }: Seat) {
       if (principal === undefined) return byHand({ tools: ['one'] }).client
-      begun.add(true)
+      starts += 1
       return new Promise<never>(() => {})
     },
   }
-  const { client } = await through(t, { up: entry }, { clock, principal: somebody('ada') })
-  const call = failure(client.callTool('up__one', {}, { retry: 'never', timeout: 1e7 }))
-  await begun.next()
-  await clock.advance(60_000)
-  assert.is(Reflect.get(Object((await call).data), 'code'), 'NOT_STARTED')
+  const permits = () => {
+    asked.add(true)
+    return true
+  }
+  const how = { clock, principal: somebody('ada'), options: { servers: { up: { permits } } } }
+  const { client } = await through(t, { up: entry }, how)
+  // somebody calls all the time
+  for (let minute = 1; minute < 8; minute += 1) {
+    const call = failure(client.callTool('up__one', {}, { retry: 'never', timeout: 1e7 }))
+    await asked.next()
+    await clock.advance(60_000)
+    assert.is(Reflect.get(Object((await call).data), 'code'), 'NOT_STARTED')
+    assert.is(starts, minute < 6 ? 1 : 2, `in minute ${minute}`)
+  }
 })
 
 test('a caller without a principal gets no client where each principal has one', async (t) => {

@@ -382,6 +382,20 @@ const hostile: readonly [string, object | string, RegExp | readonly string[]][] 
     documentOf({ '/a': { get: { servers: [{ url: 5 }, null] } } }, { servers: 'x' }),
     ['get_a'],
   ],
+  [
+    'a server of the same host elsewhere, or of another one without a scheme',
+    documentOf(
+      {
+        '/a': { get: { servers: [{ url: 'https://pets.example/v2' }] } },
+        '/b': { get: { servers: [{ url: '/v2' }] } },
+        '/c': { get: { servers: [{ url: '//evil.example/v1' }] } },
+        '/d': { get: { servers: [{ url: '/v1/' }] } },
+        '/e': { servers: [{ url: 'https://other.example' }, { url: 'https://pets.example/v1' }], get: {} },
+      },
+      { servers: [{ url: 'https://pets.example/v1' }] },
+    ),
+    ['get_d', 'get_e'],
+  ],
   ['a server elsewhere', documentOf({ '/a': { get: { servers: [{ url: 'https://evil.example' }] } } }), []],
   [
     'a media type with a line end',
