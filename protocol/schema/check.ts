@@ -51,7 +51,7 @@ export async function compileCheck(schema: JsonObject): Promise<ValueCheck> {
   const module = await modules[dialect]()
   // what bundles for hosts that compile no code have in its place (`browser` of package.json)
   if ('Validator' in module) {
-    const { interpretedCheck } = await import('./interpreted.js')
+    const { interpretedCheck } = await loadInterpreted()
     return interpretedCheck(module as unknown as Interpreter, schema, dialect)
   }
   const Ajv = classOf(module)
@@ -80,6 +80,11 @@ const modules = {
   '2019-09': /* @__PURE__ */ lazy('ajv/dist/2019.js', () => import('ajv/dist/2019.js')),
   'draft-07': /* @__PURE__ */ lazy('ajv/dist/ajv.js', () => import('ajv/dist/ajv.js')),
 }
+
+const loadInterpreted = /* @__PURE__ */ lazy(
+  '../../protocol/schema/interpreted.js',
+  () => import('./interpreted.js'),
+)
 
 function classOf(module: Partial<Record<'Ajv2020' | 'Ajv2019' | 'Ajv', unknown>>): ValidatorClass {
   return (module.Ajv2020 ?? module.Ajv2019 ?? module.Ajv) as ValidatorClass
