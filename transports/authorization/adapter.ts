@@ -96,12 +96,6 @@ export class ValueAdapter implements Adapter {
       await this.#bound(payload.grantId, id, ttl)
     if (this.#kind === 'Session' && payload.uid !== undefined)
       await put(this.#values, `Session uid ${payload.uid}`, id, ttl)
-    // with the first grant of a user a client is there to stay
-    if (this.#kind === 'Grant' && payload.clientId !== undefined) {
-      await prolong(this.#values, `Client ${payload.clientId}`, usedClient)
-      if (isDocument(payload.clientId))
-        await put(this.#values, documentKey(payload.clientId), '1', usedClient)
-    }
   }
 
   /**
@@ -335,7 +329,7 @@ export async function endGrant(values: Values, grantId: string): Promise<void> {
   await put(values, grantKey(grantId), undefined, 1)
   const kept = await values.get(tokensKey(grantId))
   const ids = kept === undefined || kept.text === '' ? [] : (JSON.parse(kept.text) as [string, number][])
-  for (const [id] of ids) await put(values, `RefreshToken ${id}`, undefined, 1)
+  await Promise.all(ids.map(([id]) => put(values, `RefreshToken ${id}`, undefined, 1)))
   for (const key of [tokensKey(grantId), renewedKey(grantId)]) await put(values, key, undefined, 1)
 }
 
@@ -350,6 +344,11 @@ function tokensKey(grantId: string): string {
 /** Whether a client is its metadata document. */
 export function isDocument(clientId: string): boolean {
   return clientId.startsWith('https://')
+}
+
+/** Where a client is that has registered. */
+export function clientKey(clientId: string): string {
+  return `Client ${clientId}`
 }
 
 /** Where it is noted that a user has let such a client in. */

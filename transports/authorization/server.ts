@@ -31,16 +31,7 @@ import {
 import type { Values } from '../contract/values.js'
 import { safeFetch } from '../http/outgoing/fetch.js'
 import { toResponse } from '../http/outgoing/to-response.js'
-import {
-  agreed,
-  documentKey,
-  endGrant,
-  grantKey,
-  put,
-  takeOnce,
-  usedClient,
-  ValueAdapter,
-} from './adapter.js'
+import { agreed, documentKey, endGrant, put, takeOnce, usedClient, ValueAdapter } from './adapter.js'
 import {
   checkOrigin,
   cookieOf,
@@ -54,6 +45,7 @@ import {
   sendPage,
 } from './browser.js'
 import { UserCredentials } from './credentials.js'
+import { Grants, longestGrant } from './grants.js'
 import { newSigningKey } from './keys.js'
 import { consentPage, messagePage, pageHeaders } from './pages.js'
 import { callbackPath, metadataPlaceOf, pageOf, resumedAt, routes, visitOf } from './paths.js'
@@ -82,10 +74,6 @@ type Library = Awaited<ReturnType<typeof loadProvider>>
 
 /** Milliseconds for a login at the provider, and for the consent. */
 const loginTime = 600_000
-/** Milliseconds after which a user signs in again, however often a client renews its token: a year. */
-const longestGrant = 365 * 24 * 3_600_000
-/** Grants of one user, for all programs and browsers. */
-const mostGrants = 100
 /** How often, and after how many ms, the decision of another click is looked for. */
 const decisionLooks = 40
 const decisionPause = 50
@@ -150,6 +138,7 @@ export class AuthorizationServer {
   readonly #login: ProviderLogin
   readonly #users: Users
   readonly #credentials: UserCredentials
+  readonly #grants: Grants
   readonly #limits: RateLimits
   readonly #provider: Provider
   readonly #handle: (request: IncomingMessage, response: ServerResponse) => Promise<void>
@@ -172,6 +161,7 @@ export class AuthorizationServer {
     this.#login = login
     this.#users = new Users(settings, values, world)
     this.#credentials = new UserCredentials(values, login, world)
+    this.#grants = new Grants(values)
     this.#limits = new RateLimits(settings.limits, world)
     this.#names = settings.issuer.startsWith('https:')
       ? { session: '__Host-session', interaction: '__Secure-interaction', resume: '__Secure-resume' }
@@ -269,6 +259,8 @@ export class AuthorizationServer {
       await put(this.#values, upstreamTokensKey({ issuer, subject, claims }), undefined, 1)
     }
     await this.#users.signOut({ issuer, subject })
+    // nothing is good any more: what is left goes
+    if (account !== undefined) await this.#grants.endAll(account)
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse, address: string): Promise<void> {
@@ -427,7 +419,7 @@ export class AuthorizationServer {
       if (shown === undefined) return this.#end(request, response, { consent: { grantId: decided } })
       const granted = scopes.filter((scope) => (JSON.parse(shown) as string[]).includes(scope))
       const grantId = await this.#grant({ accountId, clientId }, granted, asked)
-      await put(this.#values, redirectKey(grantId), digest(redirectUri), longestGrant)
+      await this.#grants.note({ grantId, accountId, clientId }, redirectUri)
       return this.#end(request, response, { consent: { grantId } })
     }
     // one page is one decision, however often it is looked at
@@ -646,30 +638,7 @@ export class AuthorizationServer {
     grant.addResourceScope(resource, [baseScope, ...granted].join(' '))
     const others = asked.split(' ').filter((scope) => scope !== baseScope && !granted.includes(scope))
     if (others.length > 0) grant.rejectResourceScope(resource, others.join(' '))
-    const grantId = await grant.save()
-    await this.#noteGrant(who.accountId, grantId)
-    return grantId
-  }
-
-  /** A user has so many grants at most: the oldest ends. */
-  async #noteGrant(accountId: string, grantId: string): Promise<void> {
-    const key = `grants of ${accountId}`
-    for (let tries = 0; tries < 10; tries += 1) {
-      const was = await this.#values.get(key)
-      const all = [
-        ...(was === undefined || was.text === '' ? [] : (JSON.parse(was.text) as string[])),
-        grantId,
-      ]
-      const text = JSON.stringify(all.slice(-mostGrants))
-      if (!(await this.#values.set(key, text, { ttl: longestGrant, was }))) continue
-      for (const oldest of all.slice(0, -mostGrants)) {
-        await endGrant(this.#values, oldest)
-        await put(this.#values, redirectKey(oldest), undefined, 1)
-      }
-      return
-    }
-    await put(this.#values, grantKey(grantId), undefined, 1)
-    throw new TransportError('CLUSTER_UNAVAILABLE', 'too many decisions at once', { retryable: true })
+    return grant.save()
   }
 
   /** Whose a new token is, who may still come in. */
@@ -814,8 +783,7 @@ export class AuthorizationServer {
       async ({ oidc }) => {
         const { result, params, grant } = oidc
         if (result?.consent !== undefined || grant?.jti === undefined) return Check.NO_NEED_TO_PROMPT
-        const agreedTo = await this.#values.get(redirectKey(grant.jti))
-        return agreedTo?.text === digest(String(params?.redirect_uri))
+        return (await this.#grants.isFor(grant.jti, String(params?.redirect_uri)))
           ? Check.NO_NEED_TO_PROMPT
           : Check.REQUEST_PROMPT
       },
@@ -1012,10 +980,6 @@ function visitKey(id: string): string {
 
 function shownKey(uid: string): string {
   return `shown ${uid}`
-}
-
-function redirectKey(grantId: string): string {
-  return `redirect ${grantId}`
 }
 
 function shownByKey(browser: string): string {

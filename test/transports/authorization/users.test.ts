@@ -6,7 +6,14 @@ import * as assert from 'uvu/assert'
 import { systemWorld } from 'caduceus/runtime'
 import { oauth2, oidc } from 'caduceus/transports'
 import type { AdapterPayload } from 'oidc-provider'
-import { ValueAdapter } from '../../../transports/authorization/adapter.js'
+import {
+  clientKey,
+  documentKey,
+  unusedClient,
+  usedClient,
+  ValueAdapter,
+} from '../../../transports/authorization/adapter.js'
+import { Grants } from '../../../transports/authorization/grants.js'
 import { openLogin, ownAddress } from '../../../transports/authorization/provider-login.js'
 import { IdentityProvider } from '../../../transports/authorization/provider.js'
 import type { SignInSettings } from '../../../transports/authorization/sign-in.js'
@@ -22,17 +29,19 @@ const ada = { issuer: 'https://login.example', subject: 'ada', claims: {} }
 /** An engine in memory that several use at once: `steps` says whose turn comes next, and how each ends. */
 function shared() {
   const kept = new Map<string, KeptValue>()
+  const lifetimes = new Map<string, number>()
   const valuesOf = (turn: () => Promise<void>): Values => {
     return {
       async get(key) {
         await turn()
         return kept.get(key)
       },
-      async set(key, text, { was }) {
+      async set(key, text, { ttl, was }) {
         await turn()
         if (kept.get(key)?.tag !== was?.tag) return false
         if (text === undefined) kept.delete(key)
         else kept.set(key, { text, tag: randomBytes(8).toString('hex') })
+        lifetimes.set(key, ttl)
         return true
       },
     }
@@ -41,7 +50,7 @@ function shared() {
     const values = valuesOf(turn)
     return new Users({ scopes: {}, with: provider } as SignInSettings, values, systemWorld)
   }
-  return { kept, valuesOf, usersOf, calm: usersOf(async () => {}) }
+  return { kept, lifetimes, valuesOf, usersOf, calm: usersOf(async () => {}) }
 }
 
 /** All orders in which two may take so many steps each, as far as one goes on to its end. */
@@ -239,5 +248,50 @@ test('the record of a browser has the clients that were let in alone', async () 
     mine: { sid: '1', grantId: 'g' },
   })
 })
+
+test('a client is kept as long as somebody lets it in, and an hour more', async () => {
+  const { kept, lifetimes, valuesOf } = shared()
+  const values = valuesOf(async () => {})
+  const grants = new Grants(values)
+  const clients = Array.from({ length: 102 }, (_, at) => `client ${at}`)
+  for (const clientId of clients) {
+    kept.set(clientKey(clientId), { text: '{}', tag: clientId })
+    if (clientId === 'client 1') await note(grants, 'bob', clientId)
+    await note(grants, 'ada', clientId)
+  }
+  const lifetimeOf = (at: number): number | undefined => lifetimes.get(clientKey(`client ${at}`))
+  assert.equal([0, 1, 2, 101].map(lifetimeOf), [unusedClient, usedClient, usedClient, usedClient])
+
+  await grants.endAll('ada')
+  assert.equal([0, 1, 2, 101].map(lifetimeOf), [unusedClient, usedClient, unusedClient, unusedClient])
+  await grants.endAll('bob')
+  assert.is(lifetimeOf(1), unusedClient)
+  assert.is(kept.size, clients.length)
+})
+
+test('a client that is let in while its last grant ends stays', async () => {
+  for (const clientId of ['client', 'https://host.example/client.json'])
+    for (const isEndFirst of [true, false])
+      for (const order of orders(12)) {
+        const { kept, lifetimes, valuesOf } = shared()
+        const grantsOf = (turn: () => Promise<void>) => new Grants(valuesOf(turn))
+        kept.set(clientKey(clientId), { text: '{}', tag: 'a' })
+        await note(
+          grantsOf(async () => {}),
+          'ada',
+          clientId,
+        )
+        const end = (turn: () => Promise<void>) => grantsOf(turn).endAll('ada')
+        const letIn = (turn: () => Promise<void>) => note(grantsOf(turn), 'bob', clientId)
+        await (isEndFirst ? interleave(order, end, letIn) : interleave(order, letIn, end))
+        const key = clientId === 'client' ? clientKey(clientId) : documentKey(clientId)
+        assert.is(lifetimes.get(key), usedClient, `${clientId} ${isEndFirst} ${order}`)
+      }
+})
+
+function note(grants: Grants, accountId: string, clientId: string): Promise<void> {
+  const grantId = `${accountId} to ${clientId}`
+  return grants.note({ grantId, accountId, clientId }, 'http://127.0.0.1/callback')
+}
 
 test.run()

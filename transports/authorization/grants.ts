@@ -1,0 +1,125 @@
+import { TransportError } from '../base/errors.js'
+import type { Values } from '../contract/values.js'
+import {
+  clientKey,
+  documentKey,
+  endGrant,
+  isDocument,
+  prolong,
+  put,
+  unusedClient,
+  usedClient,
+} from './adapter.js'
+import { digest } from './browser.js'
+
+/** Milliseconds after which a user signs in again, however often a client renews its token: a year. */
+export const longestGrant = 365 * 24 * 3_600_000
+/** Grants of one user, for all programs and browsers. */
+const mostGrants = 100
+/** How often a list is changed that others change, too. */
+const mostTries = 10
+
+/** Who has let which client in. */
+interface Consent {
+  readonly grantId: string
+  readonly accountId: string
+  readonly clientId: string
+}
+
+/** One that is kept: its client may be one of many users. */
+type KeptGrant = readonly [grantId: string, clientId: string]
+
+/** What users have granted: so much for each, and with the last grant to a client that ends, too. */
+export class Grants {
+  readonly #values: Values
+
+  constructor(values: Values) {
+    this.#values = values
+  }
+
+  /**
+   * Notes a new one, by which the client is sent to that address alone. A user has so many at most: the oldest
+   * ends. Rejects with CLUSTER_UNAVAILABLE where others of the user begin again and again.
+   */
+  async note({ grantId, accountId, clientId }: Consent, redirectUri: string): Promise<void> {
+    await put(this.#values, redirectKey(grantId), digest(redirectUri), longestGrant)
+    await this.#count(clientId, 1)
+    const key = listKey(accountId)
+    for (let tries = 0; tries < mostTries; tries += 1) {
+      const was = await this.#values.get(key)
+      const all = [...readList(was?.text), [grantId, clientId] as const]
+      const text = JSON.stringify(all.slice(-mostGrants))
+      if (!(await this.#values.set(key, text, { ttl: longestGrant, was }))) continue
+      for (const oldest of all.slice(0, -mostGrants)) await this.#end(oldest)
+      return
+    }
+    await this.#end([grantId, clientId])
+    throw unavailable('too many decisions at once')
+  }
+
+  /** Whether the user has agreed to that address. */
+  async isFor(grantId: string, redirectUri: string): Promise<boolean> {
+    const kept = await this.#values.get(redirectKey(grantId))
+    return kept?.text === digest(redirectUri)
+  }
+
+  /** Ends all of an account. */
+  async endAll(accountId: string): Promise<void> {
+    const was = await this.#values.get(listKey(accountId))
+    for (const one of readList(was?.text)) await this.#end(one)
+    await put(this.#values, listKey(accountId), undefined, 1)
+  }
+
+  async #end([grantId, clientId]: KeptGrant): Promise<void> {
+    await endGrant(this.#values, grantId)
+    await put(this.#values, redirectKey(grantId), undefined, 1)
+    await this.#count(clientId, -1)
+  }
+
+  /** A client that nobody lets in any more is one that was never used. */
+  async #count(clientId: string, more: 1 | -1): Promise<void> {
+    const key = countKey(clientId)
+    for (let tries = 0; tries < mostTries; tries += 1) {
+      const was = await this.#values.get(key)
+      const count = Math.max(0, Number(was?.text ?? 0) + more)
+      const text = count === 0 ? undefined : String(count)
+      if (!(await this.#values.set(key, text, { ttl: usedClient, was }))) continue
+      if (count === 0) await this.#keepClient(clientId, unusedClient)
+      // of two at once, one of which ends the last: whoever is later sees the count
+      if (await this.#isIn(clientId)) await this.#keepClient(clientId, usedClient)
+      return
+    }
+    throw unavailable('the client is let in by too many at once')
+  }
+
+  async #isIn(clientId: string): Promise<boolean> {
+    const kept = await this.#values.get(countKey(clientId))
+    return kept !== undefined && kept.text !== ''
+  }
+
+  async #keepClient(clientId: string, ttl: number): Promise<void> {
+    if (isDocument(clientId)) await put(this.#values, documentKey(clientId), '1', ttl)
+    else await prolong(this.#values, clientKey(clientId), ttl)
+  }
+}
+
+function unavailable(why: string): TransportError {
+  return new TransportError('CLUSTER_UNAVAILABLE', why, { retryable: true })
+}
+
+function readList(text = ''): readonly KeptGrant[] {
+  return text === '' ? [] : (JSON.parse(text) as KeptGrant[])
+}
+
+function listKey(accountId: string): string {
+  return `grants of ${accountId}`
+}
+
+function countKey(clientId: string): string {
+  return `grants to ${clientId}`
+}
+
+/** Where it is noted by which address a grant is good. */
+function redirectKey(grantId: string): string {
+  return `redirect ${grantId}`
+}
