@@ -1,7 +1,7 @@
 import { constants } from 'node:fs'
 import { access, lstat, readFile, realpath } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import { TransportError } from 'caduceus'
+import { ServerError, TransportError } from 'caduceus'
 import { lockFile } from '../../client/auth/file-storage.js'
 import { isObject } from '../../protocol/wire/json.js'
 import { ifThere } from '../../runtime/base/files.js'
@@ -14,7 +14,8 @@ import { checked, connectionOf } from '../connection/target.js'
 import { type FoundServer, sectionFor, serversIn } from '../hosts/host-files.js'
 import { fieldAt, parseJsonc, type Places } from '../hosts/jsonc.js'
 import { withoutSecretsOf } from '../hosts/secrets.js'
-import { readTeamFile } from '../serving/team-file.js'
+import { checkLogin, readTeamFile } from '../serving/team-file.js'
+import { listenAs, serverOptionsOf } from '../serving/team-listening.js'
 import { oneLine, tell } from '../terminal/screen.js'
 import { textIn } from './given-content.js'
 
@@ -127,10 +128,19 @@ async function checkText(
   const servers = serversIn(file, text, () => {})
   const names = servers.map(({ name }) => name)
   const fill = async ({ entry }: FoundServer) => filledForCheck(entry) as FoundServer['entry']
-  await readTeamFile(file, text, names, fill).catch((error: unknown) => {
-    if (!(error instanceof UsageError)) throw error
+  try {
+    const team = await readTeamFile(file, text, names, fill)
+    // what was there before is not asked for again: its files may be on another machine
+    if (JSON.stringify(sectionIn(whole)) !== JSON.stringify(sectionBefore(file, before))) {
+      listenAs(file, team, 0, undefined)
+      serverOptionsOf(file, team)
+      for (const { name, entry } of servers) checkLogin(name, entry, team.servers.get(name))
+    }
+  } catch (error) {
+    if (!(error instanceof UsageError || error instanceof TransportError || error instanceof ServerError))
+      throw error
     fail(problemOf(error))
-  })
+  }
   const former = new Map((before === undefined ? [] : entriesIn(file, before)).map((one) => [one.name, one]))
   for (const { name, entry } of servers) {
     if (JSON.stringify(former.get(name)?.entry) === JSON.stringify(entry)) continue
@@ -144,6 +154,19 @@ async function checkText(
       const where = `${file}:${lines.length}:${(lines.at(-1) ?? '').length + 1}`
       fail(`${where}: ${section}.${oneLine(name)}: ${problemOf(error)}`)
     }
+  }
+}
+
+function sectionIn(whole: unknown): unknown {
+  return isObject(whole) ? whole.caduceus : undefined
+}
+
+function sectionBefore(file: string, text: string | undefined): unknown {
+  try {
+    return text === undefined ? undefined : sectionIn(parseJsonc(text, file))
+  } catch (error) {
+    if (error instanceof UsageError) return undefined
+    throw error
   }
 }
 

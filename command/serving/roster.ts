@@ -14,7 +14,7 @@ import { checked, connectionOf, filled } from '../connection/target.js'
 import { UsageError } from '../base/usage-error.js'
 import { startApi } from './openapi.js'
 import { type Overrides, readSettings } from './settings.js'
-import { readTeamFile, type TeamFile, type TeamMember } from './team-file.js'
+import { checkLogin, readTeamFile, type TeamFile, type TeamMember } from './team-file.js'
 
 /** A server of the file, and how it is reached. */
 interface Member {
@@ -160,8 +160,8 @@ export class Roster implements Upstreams {
     options: TeamMember,
     values: ReadonlyMap<string, string>,
   ): StartedUpstream['start'] {
+    checkLogin(found.name, entry, options)
     if (entry.openapi === undefined) return this.#loginStarter(found.name, entry, options, values)
-    if (options.auth !== undefined) throw new UsageError('auth: expected a server with a url')
     return this.#apiStarter(found, entry)
   }
 
@@ -190,7 +190,6 @@ export class Roster implements Upstreams {
       const transport = veiled(connectionOf(own, this.#invocation).transport, values)
       return this.#starterOf(name, () => transport)
     }
-    if (own.url === undefined) throw new UsageError('auth: expected a server with a url')
     // what is wrong with the address is told now
     connectionOf(own, this.#invocation, undefined, 'none')
     return this.#starterOf(name, (seat) => {

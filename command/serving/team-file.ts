@@ -9,6 +9,7 @@ import { optionReaders } from '../../runtime/base/read-options.js'
 import { readGateway, readStarted } from '../../server/definitions/gateway-options.js'
 import type { LogLevel } from '../../runtime/faults/log.js'
 import { UsageError } from '../base/usage-error.js'
+import { checked } from '../connection/target.js'
 import type { FoundServer } from '../hosts/host-files.js'
 import { fieldAt, parseJsonc, type Places } from '../hosts/jsonc.js'
 import type { AuditFileOptions } from './audit-file.js'
@@ -373,6 +374,13 @@ function readServers(
       return [name, whole]
     }),
   )
+}
+
+/** Throws UsageError for a login at a server that is no address. */
+export function checkLogin(name: string, entry: FoundServer['entry'], member?: TeamMember): void {
+  if (member?.auth === undefined) return
+  const isRemote = entry.openapi === undefined && checked(entry).url !== undefined
+  if (!isRemote) throw new UsageError(`caduceus.servers.${name}.auth: expected a server with a url`)
 }
 
 /** The client, scopes and address of a document of `auth: { oauth }`. Errors say no secret. */

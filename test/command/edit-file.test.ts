@@ -118,6 +118,16 @@ test('what serve would not take is told with its place, and not written', async 
     [['config', 'set', 'caduceus', '[]'], /caduceus: expected an object/],
     [['config', 'set', 'caduceus.servers.two', '{}'], /expected an option among one/],
     [
+      ['config', 'set', 'caduceus.servers.one', '{"auth":"oauth","per":"principal"}'],
+      /servers\.one\.auth: expected a server with a url/,
+    ],
+    [['config', 'set', 'caduceus.engine.redis', 'nourl'], /redis.*nourl.*nothing is written/],
+    [
+      ['config', 'set', 'caduceus.listen.tls', '{"cert":"none","key":"none"}'],
+      /none cannot be read \(ENOENT\)/,
+    ],
+    [['config', 'set', 'caduceus.listen.allowedOrigins', '["?"]'], /allowedOrigins.*nothing is written/],
+    [
       ['config', 'set', 'mcpServers.one.url', 'https://x.example'],
       /mcp\.json:2:19: mcpServers\.one: expected a command or a url, not both/,
     ],
