@@ -28,6 +28,11 @@ export {
 } from './server/definitions/define-tool.js'
 export type { ToolContext } from './server/context/context.js'
 export { AskError, ServerError, ToolError } from './server/base/errors.js'
+export {
+  durableObject,
+  type DurableObjectOptions,
+  type ObjectStorage,
+} from './server/engine/durable-object.js'
 export { inMemory } from './server/engine/in-memory.js'
 export { type RecordsOptions, records } from './server/engine/records.js'
 export { sealed } from './server/engine/sealed.js'

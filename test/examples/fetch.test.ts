@@ -3,8 +3,6 @@ import { suite } from '../support/suite.js'
 import fetching from './fetch/function.js'
 import * as route from './fetch/function.js'
 import { handler, server } from './fetch/lambda.js'
-import objects, { Sessions } from './fetch/object.js'
-import signingIn, { Users } from './fetch/sign-in.js'
 import tokens from './fetch/signed-in.js'
 import worker from './fetch/worker.js'
 
@@ -40,19 +38,6 @@ test('a Worker answers', async (t) => {
   assert.match(await response.text(), 'hello ada')
 })
 
-test('a Worker sends requests on to its object', async (t) => {
-  const names: string[] = []
-  const object = new Sessions()
-  t.after(() => object.handler.close())
-  const getByName = (name: string): Sessions => {
-    names.push(name)
-    return object
-  }
-  const response = await objects.fetch(request('/mcp'), { SESSIONS: { getByName } })
-  assert.match(await response.text(), 'hello ada')
-  assert.equal(names, ['all'])
-})
-
 test('a Worker asks for tokens of its issuer', async (t) => {
   t.after(() => tokens.close())
   const env = { KEY: '0123456789abcdef0123456789abcdef', ISSUER: 'https://login.example.com' }
@@ -61,27 +46,6 @@ test('a Worker asks for tokens of its issuer', async (t) => {
   const [, found = ''] = /metadata="([^"]+)"/.exec(refused.headers.get('www-authenticate') ?? '') ?? []
   const metadata = await tokens.fetch(new Request(found, { headers: { host: 'mcp.example.com' } }), env)
   assert.equal(((await metadata.json()) as Record<string, unknown>).authorization_servers, [env.ISSUER])
-})
-
-test('an object in which users sign in is an authorization server', async (t) => {
-  const names: string[] = []
-  const env = {
-    CLIENT_ID: 'id',
-    CLIENT_SECRET: 'secret',
-    USERS: {
-      getByName(name: string): Users {
-        names.push(name)
-        return users
-      },
-    },
-  }
-  const users = new Users({}, env)
-  t.after(() => users.handler.close())
-  assert.is((await signingIn.fetch(request('/mcp'), env)).status, 401)
-  const place = 'https://mcp.example.com/.well-known/oauth-authorization-server'
-  const metadata = await signingIn.fetch(new Request(place, { headers: { host: 'mcp.example.com' } }), env)
-  assert.is(((await metadata.json()) as Record<string, unknown>).issuer, 'https://mcp.example.com')
-  assert.equal(names, ['all', 'all'])
 })
 
 test('a function of a host, and a route of a framework, answer', async (t) => {

@@ -1,4 +1,4 @@
-import { defineServer, defineTool, serveFetch } from 'caduceus/fetch'
+import { defineServer, defineTool, durableObject, type ObjectStorage, serveFetch } from 'caduceus/fetch'
 import { oidc, signIn } from 'caduceus/transports'
 
 /** What the types of Workers call it; only what is used here. */
@@ -11,17 +11,25 @@ interface Env {
 }
 
 const whoami = defineTool({ name: 'whoami', run: (_args, ctx) => String(ctx.principal?.claims?.email) })
-const definition = defineServer({ name: 'shop', version: '1.0.0', tools: [whoami] })
+const count = defineTool({
+  name: 'count',
+  run: async (_args, ctx) => String(await ctx.update('calls', (calls = 0) => calls + 1)),
+})
+const definition = defineServer({ name: 'shop', version: '1.0.0', tools: [whoami, count] })
 
 /** One object has the users, their logins and their sessions. */
 export class Sessions {
   readonly #handler
 
-  constructor(_state: unknown, { RESOURCE: resource, ISSUER: issuer, CLIENT, SECRET }: Env) {
+  constructor(
+    { storage }: { readonly storage: ObjectStorage },
+    { RESOURCE: resource, ISSUER: issuer, CLIENT, SECRET }: Env,
+  ) {
     const provider = oidc({ issuer, clientId: CLIENT, clientSecret: SECRET })
     this.#handler = serveFetch(definition, {
       allowedHosts: ['*'],
       lifetime: 'program',
+      engine: durableObject({ storage }),
       auth: signIn({ with: provider, resource }),
     })
   }

@@ -1,8 +1,12 @@
 // second tier: third party
 // time limit: 120 s
+import { mkdtempSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { fakeIdentityProvider } from 'caduceus/testing'
 import * as assert from 'uvu/assert'
-import { suite } from '../support/suite.js'
+import { suite, type TestContext } from '../support/suite.js'
 import { bundleWorker, hasWorkerd, startWorker } from '../support/worker.js'
 import { freePort, signedIn } from '../transports/authorization/_server.js'
 
@@ -14,24 +18,46 @@ const program = hasWorkerd
     )
   : undefined
 
-inWorkerd('a client registers, its user signs in and agrees, and a tool knows who it is', async (t) => {
+/** A Worker at a port of its own, whose object keeps what it has in a folder. */
+async function start(t: TestContext) {
   const login = await fakeIdentityProvider()
   t.after(() => login.close())
   const { text } = (await program) ?? { text: '' }
   const port = await freePort()
   const resource = `http://127.0.0.1:${port}/mcp`
-  await startWorker(t, text, {
-    port,
-    bindings: {
-      RESOURCE: resource,
-      ISSUER: login.issuer,
-      CLIENT: login.clientId,
-      SECRET: login.clientSecret,
-    },
-    durableObjects: { SESSIONS: 'Sessions' },
-  })
+  const folder = mkdtempSync(join(tmpdir(), 'object-'))
+  t.after(() => rm(folder, { recursive: true, force: true }))
+  const run = () =>
+    startWorker(t, text, {
+      port,
+      bindings: {
+        RESOURCE: resource,
+        ISSUER: login.issuer,
+        CLIENT: login.clientId,
+        SECRET: login.clientSecret,
+      },
+      durableObjects: { SESSIONS: { className: 'Sessions', useSQLite: true } },
+      durableObjectsPersist: folder,
+    })
+  return { resource, run }
+}
+
+inWorkerd('a client registers, its user signs in and agrees, and a tool knows who it is', async (t) => {
+  const { resource, run } = await start(t)
+  await run()
   const { client, pages } = signedIn(t, resource)
   assert.is((await client.callTool('whoami')).text, 'ada@example.com')
+  assert.is(pages.length, 1)
+})
+
+inWorkerd('an object that was evicted knows its users and their sessions', async (t) => {
+  const { resource, run } = await start(t)
+  const before = await run()
+  const { client, pages } = signedIn(t, resource)
+  assert.is((await client.callTool('count')).text, '1')
+  await before.end()
+  await run()
+  assert.is((await client.callTool('count')).text, '2')
   assert.is(pages.length, 1)
 })
 

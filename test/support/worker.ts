@@ -42,7 +42,7 @@ export async function startWorker(
   t: TestContext,
   contents: string,
   options: object = {},
-): Promise<{ url: URL; isolate: Miniflare }> {
+): Promise<{ url: URL; isolate: Miniflare; end: () => Promise<void> }> {
   const { Miniflare: Host } = await import('miniflare')
   const isolate = new Host({
     modules: [{ type: 'ESModule', path: 'worker.mjs', contents }],
@@ -51,6 +51,8 @@ export async function startWorker(
     unsafeDirectSockets: [{ host: '127.0.0.1', port: 0 }],
     ...options,
   } as MiniflareOptions)
-  t.after(() => isolate.dispose())
-  return { url: await isolate.ready, isolate }
+  let ending: Promise<void> | undefined
+  const end = (): Promise<void> => (ending ??= isolate.dispose())
+  t.after(end)
+  return { url: await isolate.ready, isolate, end }
 }

@@ -1,9 +1,17 @@
-import { serveFetch } from 'caduceus/fetch'
+import { durableObject, type ObjectStorage, serveFetch } from 'caduceus/fetch'
 import { greeter } from './greeter.js'
 
 /** One object has all sessions: their state, their open streams, their questions. */
 export class Sessions {
-  readonly handler = serveFetch(greeter, { allowedHosts: ['mcp.example.com'], lifetime: 'program' })
+  readonly handler
+
+  constructor({ storage }: { readonly storage: ObjectStorage }) {
+    this.handler = serveFetch(greeter, {
+      allowedHosts: ['mcp.example.com'],
+      lifetime: 'program',
+      engine: durableObject({ storage }),
+    })
+  }
 
   fetch(request: Request): Promise<Response> {
     return this.handler.fetch(request)

@@ -1,4 +1,4 @@
-import { defineServer, defineTool, serveFetch } from 'caduceus/fetch'
+import { defineServer, defineTool, durableObject, type ObjectStorage, serveFetch } from 'caduceus/fetch'
 import { github, signIn } from 'caduceus/transports'
 
 const whoami = defineTool({ name: 'whoami', run: (_args, ctx) => `${ctx.principal?.subject}` })
@@ -14,7 +14,8 @@ interface Env {
 export class Users {
   readonly handler
 
-  constructor(_state: unknown, { CLIENT_ID: clientId, CLIENT_SECRET: clientSecret }: Env) {
+  constructor({ storage }: { readonly storage: ObjectStorage }, env: Env) {
+    const { CLIENT_ID: clientId, CLIENT_SECRET: clientSecret } = env
     const auth = signIn({
       with: github({ clientId, clientSecret }),
       resource: 'https://mcp.example.com/mcp',
@@ -22,6 +23,7 @@ export class Users {
     this.handler = serveFetch(definition, {
       allowedHosts: ['mcp.example.com'],
       lifetime: 'program',
+      engine: durableObject({ storage }),
       auth,
     })
   }
