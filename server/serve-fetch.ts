@@ -157,7 +157,10 @@ function readPlan(definition: ServerDefinition, options: FetchServeOptions): Pla
   const listener = fetchListener(ofListener)
   const settings = readServerOptions(definition, { ...ofServer, transport: listener }, {})
   refuseMissing(settings)
-  if (listener.signsIn) needOneServer(settings, lifetime)
+  if (listener.signsIn) {
+    needOneServer(settings, lifetime)
+    needAddresses(options)
+  }
   if (lifetime === 'request') needEngine(settings)
   const treeWide = { logger, logLevels, ...(clock !== undefined && { clock }) }
   return { definition, ofListener, ofServer, treeWide, lifetime }
@@ -187,6 +190,16 @@ function needOneServer({ local }: ServerSettings, lifetime: Plan['lifetime']): v
     )
   if (local?.name === 'sealed ids')
     throw badOption('engine', 'one that keeps logins, for signIn()', 'sealed()')
+}
+
+/** Without addresses all clients share the limits of one: whoever has used them up shuts the others out. */
+function needAddresses({ trustProxy }: FetchServeOptions): void {
+  if (trustProxy === undefined)
+    throw badOption(
+      'trustProxy',
+      'beside signIn() how many proxies say addresses in X-Forwarded-For, or false: all share one limit',
+      trustProxy,
+    )
 }
 
 /** What is no object is left for the reader to refuse. */

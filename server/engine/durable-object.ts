@@ -67,15 +67,15 @@ const tables = [
   'CREATE TABLE IF NOT EXISTS caduceus_secret (one INTEGER PRIMARY KEY CHECK (one = 1), secret TEXT)',
 ]
 
-type Ask = (query: string, ...bindings: readonly (string | number)[]) => readonly Row[]
+type AskStorage = (query: string, ...bindings: readonly (string | number)[]) => readonly Row[]
 type Row = Readonly<Record<string, unknown>>
 
-function askerOf({ sql }: ObjectStorage): Ask {
+function askerOf({ sql }: ObjectStorage): AskStorage {
   return (query, ...bindings) => sql.exec(query, ...bindings).toArray()
 }
 
 /** What was sealed before the object was evicted is opened after. */
-function secretIn(ask: Ask, { randomBytes }: World): Uint8Array {
+function secretIn(ask: AskStorage, { randomBytes }: World): Uint8Array {
   const proposed = randomBytes(32).toString('base64')
   ask('INSERT OR IGNORE INTO caduceus_secret (one, secret) VALUES (1, ?)', proposed)
   const [row] = ask('SELECT secret FROM caduceus_secret')
@@ -83,13 +83,13 @@ function secretIn(ask: Ask, { randomBytes }: World): Uint8Array {
 }
 
 class ObjectSessions implements SessionStore {
-  readonly #ask: Ask
+  readonly #ask: AskStorage
   readonly #limits: SessionLimits
   readonly #world: World
   #count: number
   #sweptAt = Number.NEGATIVE_INFINITY
 
-  constructor(ask: Ask, limits: SessionLimits, world: World) {
+  constructor(ask: AskStorage, limits: SessionLimits, world: World) {
     this.#ask = ask
     this.#limits = limits
     this.#world = world
@@ -143,11 +143,11 @@ class ObjectSessions implements SessionStore {
 }
 
 class ObjectValues implements ValueEngine {
-  readonly #ask: Ask
+  readonly #ask: AskStorage
   readonly #world: World
   #sweptAt = Number.NEGATIVE_INFINITY
 
-  constructor(ask: Ask, world: World) {
+  constructor(ask: AskStorage, world: World) {
     this.#ask = contained(ask)
     this.#world = world
   }
@@ -177,7 +177,7 @@ class ObjectValues implements ValueEngine {
 }
 
 /** Who signs in while the storage is full or away is told to try again. */
-function contained(ask: Ask): Ask {
+function contained(ask: AskStorage): AskStorage {
   return (...question) => {
     try {
       return ask(...question)

@@ -29,6 +29,7 @@ export class Sessions {
     this.#handler = serveFetch(definition, {
       allowedHosts: ['*'],
       lifetime: 'program',
+      trustProxy: false,
       engine: durableObject({ storage }),
       auth: signIn({ with: provider, resource }),
     })

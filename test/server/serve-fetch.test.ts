@@ -239,7 +239,7 @@ test('a request without its token is 401, and is told where to get one', async (
 test('a server at which users sign in serves its pages', async (t) => {
   const provider = oidc({ issuer: 'https://login.example.com', clientId: 'a', clientSecret: 'b' })
   const auth = signIn({ with: provider, resource: 'https://mcp.example.com/mcp' })
-  const server = serve(t, { auth, allowedHosts: ['mcp.example.com'] })
+  const server = serve(t, { auth, allowedHosts: ['mcp.example.com'], trustProxy: 1 })
   const at = (path: string, init = {}) =>
     server.fetch(
       new Request(`https://mcp.example.com${path}`, { headers: { host: 'mcp.example.com' }, ...init }),
@@ -261,6 +261,28 @@ test('a server at which users sign in serves its pages', async (t) => {
   // each one in a line of its own
   assert.ok(step.headers.getSetCookie().length > 1)
   assert.is((await at('/elsewhere')).status, 404)
+})
+
+test('whoever has used up their limits of a login shuts nobody else out', async (t) => {
+  const provider = oidc({ issuer: 'https://login.example.com', clientId: 'a', clientSecret: 'b' })
+  const auth = signIn({ with: provider, resource: 'https://mcp.example.com/mcp' })
+  const server = serve(t, { auth, allowedHosts: ['mcp.example.com'], trustProxy: 1 })
+  const ask = async (address: string, path: string, method = 'GET'): Promise<number> => {
+    // what stands before the last one anybody may have written
+    const headers = { host: 'mcp.example.com', 'x-forwarded-for': `192.0.2.1, ${address}` }
+    const body = method === 'POST' ? '{}' : null
+    return (await server.fetch(new Request(`https://mcp.example.com${path}`, { method, headers, body })))
+      .status
+  }
+  for (const [path, method, most] of [
+    ['/register', 'POST', 60],
+    ['/authorize', 'GET', 60],
+    ['/jwks', 'GET', 600],
+  ] as const) {
+    for (let times = 0; times < most; times += 1) await ask('198.51.100.1', path, method)
+    assert.is(await ask('198.51.100.1', path, method), 429)
+    assert.is.not(await ask('203.0.113.9', path, method), 429)
+  }
 })
 
 test('a function finds who sends a request', async (t) => {
@@ -387,6 +409,7 @@ test('wrong options, and parts that are not in here, are told at once', () => {
     ['auth', { auth: own, lifetime: 'request', engine }],
     ['engine', { auth: own, engine }],
     ['auth', { auth: signIn({ with: provider, resource, dpop: true }) }],
+    ['trustProxy', { auth: own }],
   ] as const)
     assert.throws(
       () => serveFetch(definition, options),

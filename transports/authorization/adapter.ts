@@ -28,6 +28,8 @@ const usedFields = [
  * at once renews for each of them. RFC 9700, section 4.14.2, leaves room for that.
  */
 const siblings = { within: 15_000, most: 16 }
+/** Milliseconds that the clock of whoever makes a proof may be ahead: it is good for as long more. */
+const proofSkew = 300_000
 /**
  * Refresh tokens of one grant, with those that were used: what shows that one was stolen stays for a while.
  */
@@ -87,6 +89,7 @@ export class ValueAdapter implements Adapter {
   async #upsert(id: string, given: AdapterPayload, expiresIn: number | undefined): Promise<void> {
     // of a browser that is nobody's there is nothing to keep
     if (this.#kind === 'Session' && given.accountId === undefined) return
+    if (this.#kind === 'ReplayDetection') return this.#seen(id, given, expiresIn)
     const payload = this.#kind === 'Session' ? withGrants(given) : given
     // the tokens of a chain of renewals have the id of the first: the library hands that on
     if (this.#kind === 'RefreshToken') payload.nonce ??= id
@@ -96,6 +99,13 @@ export class ValueAdapter implements Adapter {
       await this.#bound(payload.grantId, id, ttl)
     if (this.#kind === 'Session' && payload.uid !== undefined)
       await put(this.#values, `Session uid ${payload.uid}`, id, ttl)
+  }
+
+  /** A proof, or an assertion, is good once: of nodes that get it at the same time, one takes it. */
+  async #seen(id: string, payload: AdapterPayload, expiresIn = 0): Promise<void> {
+    const ttl = expiresIn * 1_000 + proofSkew
+    const isFirst = await this.#values.set(this.#keyOf(id), JSON.stringify(payload), { ttl, was: undefined })
+    if (!isFirst) throw this.#usedAlready()
   }
 
   /**

@@ -5,6 +5,8 @@ interface ConsentText {
   readonly server: string
   /** What the client calls itself, which anybody may. */
   readonly client: string
+  /** The host of its metadata document, which it cannot make up. */
+  readonly from: string | undefined
   /** Where its code goes: that it cannot make up. */
   readonly redirectUri: string
   readonly user: string
@@ -13,7 +15,9 @@ interface ConsentText {
 }
 
 /** Whether a client may act for the user: plain HTML, without a script. */
-export function consentPage({ server, client, redirectUri, user, provider, scopes }: ConsentText): string {
+export function consentPage(text: ConsentText): string {
+  const { server, client, from, redirectUri, user, provider, scopes } = text
+  const known = from === undefined ? '' : ` (of <b>${escaped(from)}</b>)`
   const list =
     scopes.length === 0
       ? '<p>It asks for no more than to use this server as you.</p>'
@@ -21,7 +25,7 @@ export function consentPage({ server, client, redirectUri, user, provider, scope
   return page(
     `${server}: allow access`,
     `<h1>Allow access to ${escaped(server)}?</h1>
-<p><b>${escaped(cut(client))}</b> wants to use <b>${escaped(server)}</b> as you: <b>${escaped(user)}</b>, signed in at ${escaped(provider)}.</p>
+<p><b>${escaped(cut(client))}</b>${known} wants to use <b>${escaped(server)}</b> as you: <b>${escaped(user)}</b>, signed in at ${escaped(provider)}.</p>
 ${list}
 <p>Access goes to <b>${escaped(placeOf(redirectUri))}</b>. Allow it only if you have just begun this there, in a program that you know: the name above is what it says of itself.</p>
 <form method="post"><button name="decision" value="allow">Allow</button> <button name="decision" value="deny">Refuse</button></form>`,
@@ -32,18 +36,27 @@ ${list}
 interface UpstreamText {
   readonly name: string
   readonly server: string
-  readonly user: string
+  readonly user: UpstreamUser
   /** Where the user signs in. */
   readonly at: string
   /** Whether the browser has shown that it is that of the user. */
   readonly isShown: boolean
 }
 
+/** Who a login is for: a name is what somebody says of themselves, and may be that of another one. */
+export interface UpstreamUser {
+  readonly subject: string
+  readonly issuer: string
+  /** Where that is verified. */
+  readonly email?: string
+  readonly name?: string
+}
+
 /** Who asks for a sign-in, at which server, and where it leads. */
 export function upstreamPage({ name, server, user, at, isShown }: UpstreamText): string {
   const who = isShown
-    ? `You are <b>${escaped(cut(user))}</b> here.`
-    : `It is for <b>${escaped(cut(user))}</b>. If that is not you, close this page: whoever sent you here would use your account.`
+    ? `You are <b>${escaped(cut(user.name ?? user.email ?? user.subject))}</b> here.`
+    : `It is for <b>${escaped(cut(user.email ?? user.subject))}</b>${aboutUser(user)}. If that is not you, close this page: whoever sent you here would use your account.`
   return page(
     `${name}: sign in to ${server}`,
     `<h1>Sign in to ${escaped(server)}?</h1>
@@ -51,6 +64,16 @@ export function upstreamPage({ name, server, user, at, isShown }: UpstreamText):
 <p>You sign in at <b>${escaped(placeOf(at))}</b>. Go on only if you have just asked for this in a program that you know.</p>
 <form method="post"><button name="decision" value="allow">Go on</button> <button name="decision" value="deny">Not now</button></form>`,
   )
+}
+
+/** What else tells one user from another. */
+function aboutUser({ subject, issuer, email, name }: UpstreamUser): string {
+  const facts = [
+    ...(email === undefined ? [] : [cut(subject)]),
+    `at ${cut(issuer)}`,
+    ...(name === undefined ? [] : [`who gives the name “${cut(name)}”`]),
+  ]
+  return ` (${escaped(facts.join(', '))})`
 }
 
 /** A page that says one thing. */

@@ -31,7 +31,16 @@ import {
 import type { Values } from '../contract/values.js'
 import { safeFetch } from '../http/outgoing/fetch.js'
 import { toResponse } from '../http/outgoing/to-response.js'
-import { agreed, documentKey, endGrant, put, takeOnce, usedClient, ValueAdapter } from './adapter.js'
+import {
+  agreed,
+  documentKey,
+  endGrant,
+  isDocument,
+  put,
+  takeOnce,
+  usedClient,
+  ValueAdapter,
+} from './adapter.js'
 import {
   checkOrigin,
   cookieOf,
@@ -351,9 +360,14 @@ export class AuthorizationServer {
       .join(' ')
   }
 
-  /** Addresses are made of the issuer, and never of what a request says, or where a web framework has us. */
-  #address(request: IncomingMessage, url = request.url): void {
+  /**
+   * Addresses are made of the issuer, and never of what a request says, also in its first line, or where a web
+   * framework has us: an assertion, or a proof, for another server must not be good here.
+   */
+  #address(request: IncomingMessage, target = request.url): void {
     const { headers } = request
+    const query = queryOf(target)
+    const url = pathOf(target) + (query === '' ? '' : `?${query}`)
     Object.assign(request, { url, originalUrl: url, baseUrl: '' })
     const { host, protocol } = new URL(this.#settings.issuer)
     headers.host = host
@@ -432,6 +446,7 @@ export class AuthorizationServer {
       consentPage({
         server: name,
         client: nameOf(client),
+        from: isDocument(clientId) ? new URL(clientId).host : undefined,
         redirectUri,
         user: user.name ?? user.email ?? user.subject,
         provider: this.#settings.with.name,
@@ -789,6 +804,14 @@ export class AuthorizationServer {
       },
     )
     policy.get('consent')?.checks.add(isElsewhere)
+    // whatever its client says to be: who listens on this device may be another program (RFC 8252, 8.6)
+    const isProgram = new Check(
+      'program_on_device',
+      'a program on the device asks',
+      'consent_required',
+      ({ oidc }) => oidc.result?.consent === undefined && !/^https:/i.test(String(oidc.params?.redirect_uri)),
+    )
+    policy.get('consent')?.checks.add(isProgram)
     const usedAlready = (): Error => new errors.InvalidGrant('it was used already')
     const secure = issuer.startsWith('https:')
     return {

@@ -20,7 +20,7 @@ import {
   redirect,
   sendPage,
 } from './browser.js'
-import { messagePage, upstreamPage } from './pages.js'
+import { messagePage, upstreamPage, type UpstreamUser } from './pages.js'
 import { isUpstreamCallback, isUpstreamPath, upstreamCallbackOf, upstreamLoginOf } from './paths.js'
 import { RateLimits } from './rate-limits.js'
 import { type UpstreamStorage, upstreamStorage } from './upstream-storage.js'
@@ -220,7 +220,13 @@ export class UpstreamLogins {
     if (method === 'POST') return this.#decide(id, pending, request, response)
     const { setCookie } = markOf(request, this.#cookie, visitTime, this.#world)
     response.appendHeader('set-cookie', setCookie)
-    const page = upstreamPage({ name: this.#name, server, user: nameOf(principal), at: url, isShown })
+    const page = upstreamPage({
+      name: this.#name,
+      server,
+      user: userOf(principal, isShown),
+      at: url,
+      isShown,
+    })
     sendPage(response, 200, page, 'form')
   }
 
@@ -295,9 +301,15 @@ function comesLater(server: string): Error {
   return Object.assign(new Error(problem), { code: 'SIGN_IN_NEEDED' })
 }
 
-function nameOf({ subject, claims: { name, email } = {} }: Principal): string {
-  if (typeof email === 'string') return typeof name === 'string' ? `${name} (${email})` : email
-  return typeof name === 'string' ? name : subject
+/** `isOurs`: they sign in here, where an address is verified. */
+function userOf({ subject, issuer, claims = {} }: Principal, isOurs: boolean): UpstreamUser {
+  const { name, email, email_verified: isVerified } = claims
+  return {
+    subject,
+    issuer,
+    ...(typeof email === 'string' && (isOurs || isVerified === true) && { email }),
+    ...(typeof name === 'string' && { name }),
+  }
 }
 
 function pendingKey(id: string): string {

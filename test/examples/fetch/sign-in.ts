@@ -23,6 +23,7 @@ export class Users {
     this.handler = serveFetch(definition, {
       allowedHosts: ['mcp.example.com'],
       lifetime: 'program',
+      trustProxy: 1,
       engine: durableObject({ storage }),
       auth,
     })
@@ -34,5 +35,10 @@ export class Users {
 }
 
 export default {
-  fetch: (request: Request, env: Env): Promise<Response> => env.USERS.getByName('all').fetch(request),
+  fetch(request: Request, env: Env): Promise<Response> {
+    const headers = new Headers(request.headers)
+    // Cloudflare says it: each address has limits of its own
+    headers.set('x-forwarded-for', headers.get('cf-connecting-ip') ?? '')
+    return env.USERS.getByName('all').fetch(new Request(request, { headers }))
+  },
 }

@@ -1,12 +1,13 @@
 // second tier: time
 import { once } from 'node:events'
 import { request } from 'node:http'
+import { json as readJson } from 'node:stream/consumers'
 import { type AddressInfo, createServer } from 'node:net'
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
-import { systemWorld } from 'caduceus/runtime'
+import { createFakeClock, systemWorld } from 'caduceus/runtime'
 import { files } from 'caduceus/server'
 import * as assert from 'uvu/assert'
 import { startClient } from 'caduceus/client'
@@ -687,6 +688,90 @@ test('addresses are never made of what a request says', async (t) => {
     asking.end()
   })
   assert.not.match(text, /evil/)
+})
+
+/** A request whose first line names another server. */
+function postTo(port: number, target: string, form: Json, more: Json = {}): Promise<Json> {
+  const sent = request({
+    ...{ host: '127.0.0.1', port, method: 'POST', path: target },
+    headers: { 'content-type': 'application/x-www-form-urlencoded', ...more },
+  })
+  sent.end(new URLSearchParams(form).toString())
+  return once(sent, 'response').then(([answer]) => readJson(answer)) as Promise<Json>
+}
+
+test('what proves a client to another server is of no use here', async (t) => {
+  const evil = 'https://evil.example/token'
+  const { register, codeOf, port, origin } = await attack(t)
+  const { publicKey, privateKey } = await generateKeyPair('ES256', { extractable: true })
+  const client = await register({
+    token_endpoint_auth_method: 'private_key_jwt',
+    token_endpoint_auth_signing_alg: 'ES256',
+    jwks: { keys: [{ ...(await exportJWK(publicKey)), alg: 'ES256', use: 'sig', kid: '1' }] },
+  })
+  const { client_id: id = '' } = client
+  const assertionFor = (audience: string): Promise<string> =>
+    new SignJWT({ jti: `for ${audience}` })
+      .setProtectedHeader({ alg: 'ES256', kid: '1' })
+      .setIssuer(id)
+      .setSubject(id)
+      .setAudience(audience)
+      .setIssuedAt()
+      .setExpirationTime('5m')
+      .sign(privateKey)
+  const { form } = await codeOf(client)
+  const asked = async (target: string, audience: string): Promise<Json> =>
+    postTo(port, target, {
+      ...form,
+      client_assertion: await assertionFor(audience),
+      client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+    })
+  assert.is((await asked('/token', evil)).error, 'invalid_client')
+  assert.is((await asked(evil, evil)).error, 'invalid_client')
+  assert.is((await asked(evil, `${origin}/token`)).token_type, 'Bearer')
+
+  const bound = await attack(t, { dpop: true })
+  const key = await makeProofKey()
+  const proof = await prove(key, 'x', { claims: { htu: evil, ath: undefined } })
+  const { form: own } = await bound.codeOf(await bound.register())
+  assert.is((await postTo(bound.port, evil, own, { dpop: proof })).error, 'invalid_dpop_proof')
+})
+
+test('a proof is good once where tokens are given, also one whose clock is ahead', async (t) => {
+  const clock = createFakeClock(Date.now())
+  const { register, codeOf, origin } = await attack(t, { dpop: true, clock })
+  const client = await register()
+  const key = await makeProofKey()
+  const iat = Math.floor(Date.now() / 1_000) + 290
+  const dpop = await prove(key, 'x', { claims: { htu: `${origin}/token`, ath: undefined, iat } })
+  const ask = async (form: Json): Promise<Json> => {
+    const body = new URLSearchParams(form)
+    return (await (
+      await fetch(`${origin}/token`, { method: 'POST', headers: { dpop }, body })
+    ).json()) as Json
+  }
+  const first = await ask((await codeOf(client)).form)
+  assert.is(first.token_type, 'DPoP')
+  const renewal = {
+    grant_type: 'refresh_token',
+    refresh_token: first.refresh_token ?? '',
+    client_id: client.client_id ?? '',
+  }
+  assert.is((await ask(renewal)).error, 'invalid_grant')
+  await clock.advance(302_000)
+  assert.is((await ask(renewal)).error, 'invalid_grant')
+})
+
+test('a program on the device needs consent each time, whatever its client says to be', async (t) => {
+  const { register, begin, codeOf } = await attack(t)
+  for (const application_type of ['web', 'native']) {
+    const client = await register({ application_type })
+    const browser = new Browser()
+    await codeOf(client, browser)
+    const page = await browser.open(begin(client).url, isBack)
+    assert.not.ok(isBack(page.url), application_type)
+    assert.match(page.text, 'Access goes to')
+  }
 })
 
 test('one address registers sixty clients in ten minutes at most', async (t) => {

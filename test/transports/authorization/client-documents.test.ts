@@ -67,7 +67,7 @@ test('its user agrees to what the document says, and it is not registered', asyn
   assert.is(((await found.json()) as Record<string, unknown>).client_id_metadata_document_supported, true)
   const client = { client_id: id }
   const page = await new Browser().open(begin(client).url, isBack)
-  assert.match(page.text, /<b>Host on the web<\/b> wants to use/)
+  assert.match(page.text, /<b>Host on the web<\/b> \(of <b>client\.example<\/b>\) wants to use/)
   const { form } = await codeOf(client)
   const { body } = await token(form)
   assert.is(await status(body.access_token), 400)
@@ -162,7 +162,10 @@ test('a login of such a client goes on at another node, which has no document ye
     await start(t, { engine: files({ folder }), port: first.port, provider: providerOf(first.login) })
     return browser.open(begun.url, isBack)
   })()
-  assert.equal([page.status, /<b>Host on the web<\/b> wants to use/.test(page.text)], [200, true])
+  assert.equal(
+    [page.status, /<b>Host on the web<\/b> \(of <b>client\.example<\/b>\) wants to use/.test(page.text)],
+    [200, true],
+  )
   assert.is(asked.length, 2)
 })
 

@@ -1,8 +1,11 @@
 // Each user of a gateway signs in to the server behind it.
+import { startServer } from 'caduceus/server'
+import { serveHttp } from 'caduceus/transports'
 import * as assert from 'uvu/assert'
 import { until } from 'caduceus/testing'
 import { suite } from '../../support/suite.js'
-import { goThrough, member, names, startMail, startTeam } from './_upstream.js'
+import { Browser } from './_browser.js'
+import { goThrough, member, names, startMail, startTeam, teamOf } from './_upstream.js'
 
 const test = suite('logins at servers behind a gateway', { timeout: 20_000 })
 
@@ -38,6 +41,25 @@ test('a client that shows no pages is told the address, and its next call works'
   const eve = member(t, String(team.url), 'eve').client
   const error = await eve.readResource('mail://newest').catch((cause: unknown) => cause)
   assert.match(String(error), /Sign in to mail: open http:\S+sign-in/)
+})
+
+test('a page says who asks by what they did not choose themselves', async (t) => {
+  const mail = await startMail(t)
+  const claims = { name: 'Ada Lovelace (ada@example.com)', email: 'ada@example.com' }
+  const team = await startServer(teamOf(mail), {
+    transport: serveHttp({
+      authenticate: () => ({ issuer: 'https://idp.example', subject: 'mallory-4711', claims }),
+    }),
+    logger: false,
+  })
+  t.after(() => team.stop())
+  const { client } = member(t, String(team.url), 'mallory')
+  const told = await client.callTool('mail__sign_in')
+  const [address = ''] = /http:\S+sign-in\/[\w-]+/.exec(told.text) ?? []
+  const { text } = await new Browser().open(address)
+  const [, who] = /It is for (.*?)\. If that is not you/.exec(text) ?? []
+  const expected = 'at https://idp.example, who gives the name “Ada Lovelace (ada@example.com)”'
+  assert.is(who, `<b>mallory-4711</b> (${expected})`)
 })
 
 test.run()
