@@ -96,12 +96,16 @@ function textOfChanges(changes: readonly Change[]): string {
     .flatMap(({ key, kind, before, after }) => [
       `${visible(key)}: ${kind}`,
       ...(after?.hidden ?? []).map((place) => `  ! hidden characters: ${place}`),
-      ...(before !== undefined && digestOf(before.definition) !== before.digest
-        ? ['  ! its definition in the lock file is not the one that was pinned']
-        : []),
+      ...problemOf(before),
       ...(kind === 'gone' ? [] : lineDiff(linesOf(before?.definition), linesOf(after?.definition))),
     ])
     .join('\n')
+}
+
+function problemOf(before: PinnedDefinition | undefined): readonly string[] {
+  if (before === undefined || digestOf(before.definition) === before.digest) return []
+  if (before.definition === undefined) return ['  ! the lock file has its digest alone, for want of room']
+  return ['  ! its definition in the lock file is not the one that was pinned']
 }
 
 /** JSON in lines, with a line for each of a text, and nothing in it that is not seen. */

@@ -15,6 +15,12 @@ export type PinnedServers = ReadonlyMap<string, ReadonlyMap<string, PinnedDefini
 /** Ms that another program may have the file: what one that was killed has left is taken over after 30 s. */
 const patience = 45_000
 const version = 1
+/**
+ * Characters of one server in the file, and of its definitions that are there in full: of others it has the
+ * digest. All of the file is read and written with each change, and any server may list what it likes.
+ */
+const mostCharacters = 4 * 1024 * 1024
+const mostInFull = 1024 * 1024
 
 /** The lock file of a configuration: `mcp.lock.json` of `mcp.json`. */
 export function lockFileOf(file: string): string {
@@ -65,10 +71,16 @@ export class LockFile implements Pins {
     return new Map([...this.definitionsOf(server)].map(([key, { digest }]) => [key, digest]))
   }
 
-  add(server: string, definitions: ReadonlyMap<string, PinnedDefinition>): Promise<void> {
-    return this.#change((before) => {
-      const own = before.get(server) ?? new Map<string, PinnedDefinition>()
-      return new Map(before).set(server, new Map([...definitions, ...own]))
+  /** Rejects with UsageError where there is no room for more of the server. */
+  async add(server: string, definitions: ReadonlyMap<string, PinnedDefinition>): Promise<void> {
+    const remedy = `${this.howToAccept(server)} forgets what is gone`
+    const full = new UsageError(`${this.path} has ${mostCharacters} characters of it: ${remedy}`)
+    // without a look at the file: whoever fills it tries again and again
+    if (this.#problem === undefined && !hasRoom(this.#servers.get(server))) throw full
+    await this.#change((before) => {
+      const all = added(before.get(server) ?? new Map(), definitions)
+      if (all === undefined) throw full
+      return new Map(before).set(server, all)
     })
   }
 
@@ -127,6 +139,36 @@ export class LockFile implements Pins {
     this.#last = changed.catch(() => {})
     return changed
   }
+}
+
+type Definitions = ReadonlyMap<string, PinnedDefinition>
+
+/** Those of before, and what is new, in full while there is room for that; undefined: there is none at all. */
+function added(before: Definitions, fresh: Definitions): Definitions | undefined {
+  const all = new Map(before)
+  let used = charactersOf(before)
+  for (const [key, pinned] of fresh) {
+    if (all.has(key)) continue
+    const short = { digest: pinned.digest, definition: undefined }
+    const kept = used + sizeOf(key, pinned) <= mostInFull ? pinned : short
+    used += sizeOf(key, kept)
+    if (used > mostCharacters) return undefined
+    all.set(key, kept)
+  }
+  return all
+}
+
+function hasRoom(definitions: Definitions = new Map()): boolean {
+  return charactersOf(definitions) + sizeOf('', { digest: '', definition: undefined }) <= mostCharacters
+}
+
+function charactersOf(definitions: Definitions): number {
+  return [...definitions].reduce((sum, [key, pinned]) => sum + sizeOf(key, pinned), 0)
+}
+
+/** What stands around it is counted, too. */
+function sizeOf(key: string, { digest, definition }: PinnedDefinition): number {
+  return key.length + digest.length + (JSON.stringify(definition)?.length ?? 0) + 100
 }
 
 /** Empty for a file that is not there. Rejects with UsageError for one that is none, or is broken. */

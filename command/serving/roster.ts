@@ -210,6 +210,8 @@ export class Roster implements Upstreams {
         transport,
         era: 'auto',
         probeTimeout: 2_000,
+        // one that is frozen takes a minute and a half of silence
+        health: { every: 30_000, misses: 3 },
         ...(verbose !== true && { logger: false as const }),
       })
       this.#clients.add(client)

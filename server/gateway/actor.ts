@@ -45,7 +45,7 @@ import {
 import { visible } from './hidden-characters.js'
 import { instructionsOf } from './instructions.js'
 import { Places } from '../../transports/base/places.js'
-import { isStarted, maxWanted, notKnown, UpstreamLink } from './link.js'
+import { isStarted, maxWanted, notKnown, signInFirst, signInTool, UpstreamLink } from './link.js'
 import { type Kept, KeptLists } from './kept-lists.js'
 import { type Fetched, fetchLists, whyNot } from './lists.js'
 import { fits } from './names.js'
@@ -191,8 +191,14 @@ export const gatewayActor = defineActor({
       }: { readonly name: string; readonly state: Upstream['state']; readonly client: Upstream },
     ) => gateway.note(name, state, client),
     /** A client of one user that may tell what its server lists. */
-    lent: (gateway, { name, client }: { readonly name: string; readonly client: Upstream }) =>
-      gateway.lent(name, client),
+    lent: (
+      gateway,
+      {
+        name,
+        client,
+        over,
+      }: { readonly name: string; readonly client: Upstream; readonly over: () => void },
+    ) => gateway.lent(name, client, over),
     borrowed: (gateway, { name, lists }: { readonly name: string; readonly lists?: UpstreamLists }) =>
       gateway.borrowed(name, lists),
     changed: (gateway, { name, client }: { readonly name: string; readonly client: Upstream }) =>
@@ -574,10 +580,10 @@ class Gateway {
   }
 
   /** What a server lists to one user is for all, where nobody's client is let in. */
-  lent(name: string, client: Upstream): void {
+  lent(name: string, client: Upstream, over: () => void): void {
     const place = this.#places.get(name)
     const { now } = this.#ctx.clock
-    if (place === undefined || place.isReady || now() - place.lentAt < lendPause) return
+    if (place === undefined || place.isReady || now() - place.lentAt < lendPause) return outside(over)
     place.lentAt = now()
     const { link, record } = place
     record.server = client.server
@@ -585,7 +591,10 @@ class Gateway {
     const tell = (fetched: Fetched | undefined): void =>
       void (fetched !== undefined && this.#cast('borrowed', { name, lists: fetched.lists }))
     const how = { signal, former: record.lists, needsTemplates: link.needsTemplates, clock, onSome: tell }
-    outside(() => void fetchLists(client, how).then(tell, () => this.#cast('borrowed', { name })))
+    outside(() => {
+      const fetching = fetchLists(client, how).then(tell, () => this.#cast('borrowed', { name }))
+      void fetching.finally(over)
+    })
   }
 
   /** Undefined: the client of that user could not tell them, and another one may. */
@@ -690,7 +699,9 @@ class Gateway {
       world,
       began: (client) => void this.#cast('began', { name, client }),
       failed: (error, isTeller) => void this.#cast('failed', { name, error, isTeller }),
-      lent: (client) => void this.#cast('lent', { name, client }),
+      lent: (client, over = () => {}) => {
+        if (!this.#cast('lent', { name, client, over })) over()
+      },
       logins: this.#holdings.logins,
       resourceUpdated: (uri, own) => this.#tellUpdate(name, uri, own),
     })
@@ -1088,6 +1099,7 @@ class Gateway {
     const [found] = unknown.filter(
       ([server]) => server === owner || (owner === undefined && !this.#plan.prefix),
     )
+    if (found?.[1].link.isSignIn(signInTool) === true) return signInFirst(found[0])
     return found && notKnown(found[0], found[1].reason)
   }
 

@@ -116,7 +116,7 @@ interface UpstreamLinkInput {
   /** A client could not be started; `isTeller`: that one. */
   readonly failed: (error: unknown, isTeller: boolean) => void
   /** A client of one user is ready, whose server may list to it what it lists to nobody. */
-  readonly lent: (client: Upstream) => void
+  readonly lent: (client: Upstream, over?: () => void) => void
   /** Logins of users, for servers that want them. */
   readonly logins: GatewayLogins | undefined
   /** Hears of an address here, and of the same as the server knows it. */
@@ -124,7 +124,7 @@ interface UpstreamLinkInput {
 }
 
 /** By which a user signs in to a server that lists nothing before. */
-const signInTool = 'sign_in'
+export const signInTool = 'sign_in'
 /** Users who were asked to sign in that are known. */
 const maxAsked = 1_000
 /** Keys of the client that all callers share, and of the one that lists what the server offers. */
@@ -471,12 +471,18 @@ export class UpstreamLink {
       starting.then(resolve, reject)
       return undefined
     })
-    try {
-      return await whetherReady(client, this.clock)
-    } finally {
+    const end = (): void => {
       controller.abort(new Error(`${this.name}: the client is not needed any more`))
       outside(() => void client.close().catch(() => {}))
     }
+    const problem = await whetherReady(client, this.clock).catch((error: unknown) => {
+      end()
+      throw error
+    })
+    // whoever has signed in sees at once what there is
+    if (problem === undefined && this.isShared) this.#input.lent(client, end)
+    else end()
+    return problem
   }
 
   async #seatFor(
@@ -987,6 +993,13 @@ export function notKnown(name: string, reason?: unknown): McpError {
   if (needsSignIn(reason)) return signInNeeded(name, reason)
   const data = { code: 'NOT_STARTED', retryable: true, sent: false }
   const problem = `${name}: it is not known yet what it offers: its client has not started, or has not told: try again`
+  return new McpError(errorCodes.internalError, problem, { data })
+}
+
+/** What there is will be known once a user has signed in, who may be this caller. */
+export function signInFirst(name: string): McpError {
+  const data = { code: 'SIGN_IN_NEEDED', retryable: true, sent: false }
+  const problem = `${name}: it is not known yet what it offers: sign in by its tool ${signInTool} first`
   return new McpError(errorCodes.internalError, problem, { data })
 }
 

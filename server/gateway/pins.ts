@@ -6,6 +6,8 @@ import { hiddenIn } from './hidden-characters.js'
 
 /** Definitions of one server that are remembered: those that are gone are, too. */
 export const maxPinned = 10_000
+/** Characters of what a definition is of: that is remembered, too. */
+const longestKey = 4_096
 
 /** What a gateway does with the definitions of one server. */
 export interface Judgement {
@@ -66,7 +68,8 @@ export function judge(
       continue
     }
     const { digest, definition, hidden } = first
-    if (hidden.length > 0) held.set(key, `has hidden characters (${hidden.join('; ')})`)
+    if (key.length > longestKey) held.set(key, 'has too long a name to be pinned')
+    else if (hidden.length > 0) held.set(key, `has hidden characters (${hidden.join('; ')})`)
     else if (mode === 'strict') held.set(key, 'is new')
     else if (all.some((other) => other.digest !== digest)) held.set(key, 'is listed twice, and differs')
     else if (pinned.size + fresh.size >= maxPinned)

@@ -148,6 +148,30 @@ test('programs that write the lock file at once lose nothing of each other', asy
   assert.is(statSync(path).mode & 0o777, 0o644)
 })
 
+test('a server that lists more and more has so much room in the lock file', async (t) => {
+  const path = join(newHome(t), 'mcp.lock.json')
+  const file = new LockFile(path, 'caduceus trust')
+  const definition = { description: 'x'.repeat(90_000) }
+  const word = 'n'.repeat(400)
+  let refused = 0
+  for (let round = 0; round < 40; round += 1) {
+    const tools = Array.from({ length: 400 }, (_, at) => [`tool ${round} ${at} ${word}`, { digest: 'd', definition }] as const)
+    await file.add('greedy', new Map(tools)).catch((error: Error) => {
+      refused += 1
+      assert.match(error.message, /has 4194304 characters of it: caduceus trust greedy forgets what is gone/)
+    })
+  }
+  assert.ok(refused > 0)
+  await file.add('honest', new Map([['tool a', { digest: 'h', definition }]]))
+  assert.ok(statSync(path).size < 8 * 1024 * 1024, String(statSync(path).size))
+  const last = new LockFile(path, 'caduceus trust')
+  await last.read()
+  const kept = [...last.definitionsOf('greedy').values()]
+  // in full while there is room for that, and then by their digests
+  assert.equal([kept[0]?.definition, kept.at(-1)], [definition, { digest: 'd', definition: undefined }])
+  assert.equal(last.definitionsOf('honest').get('tool a')?.definition, definition)
+})
+
 test('names in the lock file are names, whatever they are', async (t) => {
   const path = join(newHome(t), 'mcp.lock.json')
   const one = new LockFile(path, 'caduceus trust')

@@ -33,9 +33,11 @@ test('a client that shows no pages is told the address, and its next call works'
   const first = await client.callTool('mail__sign_in').catch((error: unknown) => error as never)
   const [address = ''] = /http:\S+sign-in\/[\w-]+/.exec(JSON.stringify(first)) ?? []
   assert.is.not(address, '', JSON.stringify(first))
+  const early = await client.callTool('mail__whoami').catch((error: unknown) => error)
+  assert.match(String(early), /mail: it is not known yet what it offers: sign in by its tool sign_in first/)
   const page = await goThrough(address)
   assert.match(page.text, /You have signed in to mail/)
-  await client.callTool('mail__sign_in')
+  // without another call
   await until(async () => (await names(client)).includes('mail__whoami'))
   assert.is((await client.callTool('mail__whoami')).text, 'bob-at-mail')
   const eve = member(t, String(team.url), 'eve').client
