@@ -68,7 +68,7 @@ export function veilOf(values: ReadonlyMap<string, string>): (text: string) => s
 
 /** As it stands in an address that was read. */
 function addressForms(value: string): string[] {
-  const ways = [encodeURI, encodeURIComponent, (text: string) => text.toLowerCase()]
+  const ways = [encodeURI, encodeURIComponent, (text: string) => text.toLowerCase(), inPath, inQuery]
   return ways.flatMap((way) => {
     try {
       return [way(value)]
@@ -76,4 +76,13 @@ function addressForms(value: string): string[] {
       return [] // half a character: no address has it
     }
   })
+}
+
+/** What an address escapes in its path is less than what `encodeURI` does, and more. */
+function inPath(value: string): string {
+  return Object.assign(new URL('http://a'), { pathname: value }).pathname.slice(1)
+}
+
+function inQuery(value: string): string {
+  return Object.assign(new URL('http://a'), { search: value }).search.slice(1)
 }

@@ -70,8 +70,8 @@ async function show(path: string, world: World): Promise<number> {
   const draw = (): void => {
     if (view.scene === undefined) return
     const { lines, top } = screenOf(view.scene, {
-      columns: stdout.columns ?? 80,
-      rows: stdout.rows ?? 24,
+      columns: stdout.columns || 80,
+      rows: stdout.rows || 24,
       top: view.top,
       now: world.date(),
     })

@@ -37,10 +37,15 @@ type Hide = (secret: string) => string
 
 function hidden(value: unknown, path: readonly string[], hide: Hide): unknown {
   if (Array.isArray(value)) return hiddenList(value, path, hide)
-  if (isObject(value))
+  if (isObject(value)) {
+    // an input that is asked for as a password
+    const { password, default: usual } = value
+    const isSecret = password === true && typeof usual === 'string'
+    const shown = isSecret ? { ...value, default: hide(usual) } : value
     return Object.fromEntries(
-      Object.entries(value).map(([name, one]) => [name, hidden(one, [...path, name], hide)]),
+      Object.entries(shown).map(([name, one]) => [name, hidden(one, [...path, name], hide)]),
     )
+  }
   if (value === null || typeof value === 'boolean') return value
   const text = String(value)
   const isScope = path.at(-1) === 'scopes'

@@ -162,7 +162,8 @@ function readRule(
 export function isMeant({ email, claims }: SignedInUser, rule: UserRule): boolean {
   const address = email?.toLowerCase()
   if (address !== undefined && rule.emails.includes(address)) return true
-  if (address !== undefined && rule.domains.includes(address.slice(address.lastIndexOf('@') + 1))) return true
+  const [, domain] = /^.+@([^@]+)$/s.exec(address ?? '') ?? []
+  if (domain !== undefined && rule.domains.includes(domain)) return true
   return Object.entries(rule.claims).some(([name, wanted]) => {
     const had: unknown = Object.hasOwn(claims, name) ? claims[name] : undefined
     return [had].flat().some((one) => isRead(one) && wanted.includes(String(one)))

@@ -76,6 +76,8 @@ const lendPause = 60_000
  */
 const maxHeldTold = 1_000
 const maxHeldNamed = 5
+/** What becomes of what is held back. */
+const accepting = 'it is offered once it is accepted'
 /** Changes within this many ms are one. */
 const coalesce = 5
 
@@ -193,11 +195,7 @@ export const gatewayActor = defineActor({
     /** A client of one user that may tell what its server lists. */
     lent: (
       gateway,
-      {
-        name,
-        client,
-        over,
-      }: { readonly name: string; readonly client: Upstream; readonly over: () => void },
+      { name, client, over }: { readonly name: string; readonly client: Upstream; readonly over: () => void },
     ) => gateway.lent(name, client, over),
     borrowed: (gateway, { name, lists }: { readonly name: string; readonly lists?: UpstreamLists }) =>
       gateway.borrowed(name, lists),
@@ -1257,12 +1255,13 @@ class Gateway {
     } catch {
       // said without it
     }
-    return `it is offered once it is accepted${how === '' ? '' : ` (${how})`}`
+    return `${accepting}${how === '' ? '' : ` (${how})`}`
   }
 
   /** The error for the use of what is held back. */
   #heldError(name: string, key: string, why: string): McpError {
-    const problem = `${visible(key)} of ${name} ${why}: ${this.#remedy(name)}: ask whoever runs this server`
+    // how is for whoever runs it: it may say where files are
+    const problem = `${visible(key)} of ${name} ${why}: ${accepting}: ask whoever runs this server`
     const data = { code: 'HELD_BACK', retryable: false, sent: false }
     return new McpError(errorCodes.internalError, problem, { data })
   }

@@ -67,7 +67,7 @@ test('a change is held back, told, shown and accepted, while all is served', asy
   const refused = await client.callTool('one__read').catch(String)
   assert.match(
     String(refused),
-    /tool read of one has changed.*\(caduceus trust one\): ask whoever runs this server/,
+    /tool read of one has changed since it was pinned: it is offered once it is accepted: ask whoever runs this server/,
   )
 
   // nobody says yes
@@ -155,7 +155,10 @@ test('a server that lists more and more has so much room in the lock file', asyn
   const word = 'n'.repeat(400)
   let refused = 0
   for (let round = 0; round < 40; round += 1) {
-    const tools = Array.from({ length: 400 }, (_, at) => [`tool ${round} ${at} ${word}`, { digest: 'd', definition }] as const)
+    const tools = Array.from(
+      { length: 400 },
+      (_, at) => [`tool ${round} ${at} ${word}`, { digest: 'd', definition }] as const,
+    )
     await file.add('greedy', new Map(tools)).catch((error: Error) => {
       refused += 1
       assert.match(error.message, /has 4194304 characters of it: caduceus trust greedy forgets what is gone/)

@@ -5,6 +5,7 @@ import type {
   Client,
   Configuration,
   Grant,
+  Interaction,
   JWK,
   KoaContextWithOIDC,
   RefreshToken,
@@ -412,7 +413,7 @@ export class AuthorizationServer {
     const details = await this.#provider.interactionDetails(request, response)
     if (details.uid !== uid) throw notOurs()
     await this.#checkBrowser(uid, request)
-    if (details.prompt.name === 'login') return this.#logIn(uid, request, response)
+    if (details.prompt.name === 'login') return this.#logIn(details, request, response)
     const clientId = String(details.params.client_id)
     const accountId = details.session?.accountId
     const client = await this.#provider.Client.find(clientId)
@@ -467,14 +468,25 @@ export class AuthorizationServer {
     return undefined
   }
 
-  async #logIn(uid: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async #logIn(details: Interaction, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { uid } = details
     const end = await takeOnce(this.#values, endKey(uid))
     if (end !== undefined) {
       const read = JSON.parse(end) as LoginEnd
       if ('refused' in read) return this.#end(request, response, denied(read.refused))
+      await this.#leaveOther(details, read.account)
       return this.#end(request, response, { login: { accountId: read.account, remember: true } })
     }
     return this.#leave({ uid }, this.#login.prove(), request, response)
+  }
+
+  /** The browser was somebody else's before: `oidc-provider` would end that by a page with a script. */
+  async #leaveOther(details: Interaction, account: string): Promise<void> {
+    const { session, exp } = details
+    if (session?.accountId === undefined || session.accountId === account) return
+    await (await this.#provider.Session.findByUid(session.uid))?.destroy()
+    details.session = undefined
+    await details.save(exp - Math.floor(this.#world.date() / 1_000))
   }
 
   /** Who comes back must be the user of the account, whoever has the address of the page. */

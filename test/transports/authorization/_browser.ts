@@ -50,16 +50,8 @@ export class Browser {
       this.#keep(url, response.headers.getSetCookie())
       const location = response.headers.get('location')
       if (location === null || response.status < 300 || response.status >= 400) {
-        const page = {
-          url,
-          status: response.status,
-          headers: response.headers,
-          text: await response.text(),
-        }
-        // a form that a script sends
-        if (!page.text.includes('document.forms[0].submit()')) return page
-        const fields = page.text.matchAll(/name="([^"]+)" value="([^"]*)"/g)
-        return this.send(page, Object.fromEntries([...fields].map(([, name, value]) => [name, value])), stop)
+        // it runs no script, and no page needs one
+        return { url, status: response.status, headers: response.headers, text: await response.text() }
       }
       await response.arrayBuffer()
       url = new URL(location, url)

@@ -648,6 +648,16 @@ test('another user may sign in at the same browser', async (t) => {
   assert.match(page.text, /as you: <b>Bob<\/b>/)
 })
 
+test('who was signed out signs in anew at the same browser', async (t) => {
+  const { register, codeOf, auth, token, login } = await attack(t)
+  const [browser, client] = [new Browser(), await register()]
+  const { form } = await codeOf(client, browser)
+  await auth.signOut({ issuer: login.issuer, subject: login.user?.subject ?? '' })
+  assert.is((await token(form)).body.error, 'invalid_grant')
+  const again = await codeOf(client, browser)
+  assert.is((await token(again.form)).body.token_type, 'Bearer')
+})
+
 test('two logins of one browser at a time do not hinder each other', async (t) => {
   const { register, begin } = await attack(t)
   const browser = new Browser()
