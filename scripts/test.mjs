@@ -113,7 +113,9 @@ async function runAll(root, files, { coverage, 'trace-leaks': traceLeaks, only, 
   const built = coverage ? new Set() : await selectBuilt(root, files)
   const outcomes = []
   const entries = [...files.entries()]
-  const queue = entries.filter(([, { quiet }]) => !quiet)
+  // a process has the library as it is or as it is bundled, so those of a kind follow each other
+  const kind = ([, file]) => 2 * rank(file) + (built.has(file.path) ? 0 : 1)
+  const queue = entries.filter(([, { quiet }]) => !quiet).sort((a, b) => kind(a) - kind(b))
   const idle = watchIdle()
   const runOne = async ([index, { path, limit, problem }], run) => {
     const how = {
@@ -130,20 +132,26 @@ async function runAll(root, files, { coverage, 'trace-leaks': traceLeaks, only, 
   }
   /** Takes one file after the other; a spare one each time only when there is something idle. */
   const work = async (isSpare) => {
-    let shared = startSharedProcess({ host, root, env })
-    let left = filesPerProcess
+    let shared
+    let left = 0
+    let isBuilt
     while (!isSpare || ((await idle.next()) && freemem() > bytesAtOnce)) {
       const next = queue.shift()
       if (next === undefined || interrupt.signal.aborted) break
-      const isAlone = alone || next[1].alone || files.length === 1
-      await runOne(next, isAlone ? runFile : (how) => shared.run(how))
+      if (alone || next[1].alone || files.length === 1) {
+        await runOne(next, runFile)
+        continue
+      }
+      if (left === 0 || isBuilt !== built.has(next[1].path)) {
+        await shared?.stop()
+        isBuilt = built.has(next[1].path)
+        shared = startSharedProcess({ host, root, env: isBuilt ? { ...env, NODE_OPTIONS: withBuilt } : env })
+        left = filesPerProcess
+      }
+      await runOne(next, (how) => shared.run(how))
       left -= 1
-      if (left > 0) continue
-      await shared.stop()
-      shared = startSharedProcess({ host, root, env })
-      left = filesPerProcess
     }
-    await shared.stop()
+    await shared?.stop()
     // spare ones have nothing to wait for any more
     idle.stop()
   }
@@ -161,9 +169,13 @@ async function runAll(root, files, { coverage, 'trace-leaks': traceLeaks, only, 
   return outcomes
 }
 
-/** The files of the second tier that run against the bundle, as most of them start programs. */
+/**
+ * The files that run against the bundle, as it is up sooner, with all programs that they start. For a few files of the
+ * fast tier it is not worth its build.
+ */
 async function selectBuilt(root, files) {
-  const able = files.filter(({ path, tier }) => tier === 'second' && usesDoorsAlone(root, path))
+  const isMany = files.length > filesPerProcess
+  const able = files.filter(({ path, tier }) => (isMany || tier === 'second') && usesDoorsAlone(root, path))
   if (able.length === 0 || !(await buildMirror(root))) return new Set()
   return new Set(able.map(({ path }) => path))
 }

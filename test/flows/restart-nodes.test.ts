@@ -5,7 +5,7 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
-import { makeFolder } from '../server/engine/_file-store.js'
+import { makeFolder } from '../support/folder.js'
 import { suite, type TestContext } from '../support/suite.js'
 
 const test = suite('several programs, one folder', { timeout: 30_000 })

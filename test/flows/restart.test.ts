@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
 import { startClient } from 'caduceus/client'
 import { http } from 'caduceus/transports'
-import { makeFolder } from '../server/engine/_file-store.js'
+import { makeFolder } from '../support/folder.js'
 import { suite, type TestContext } from '../support/suite.js'
 
 const test = suite('restart of the whole program', { timeout: 40_000 })

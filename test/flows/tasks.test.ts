@@ -11,7 +11,7 @@ import { defineTool } from 'caduceus/server'
 import { http } from 'caduceus/transports'
 import { rejection } from '../client/_raw.js'
 import { startTestServer } from '../server/_servers.js'
-import { makeFolder } from '../server/engine/_file-store.js'
+import { makeFolder } from '../support/folder.js'
 import { heard } from '../support/heard.js'
 import { suite, type TestContext } from '../support/suite.js'
 

@@ -16,7 +16,7 @@ import {
 import { serveHttp } from 'caduceus/transports'
 import { suite, type TestContext } from '../support/suite.js'
 import { RawClient } from './_client.js'
-import { makeFolder } from './engine/_file-store.js'
+import { makeFolder } from '../support/folder.js'
 import { count, echo, startTestServer } from './_servers.js'
 
 const test = suite('server whose program starts again')

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
 import { suite, type TestContext } from '../support/suite.js'
 import { RawClient, type Wire } from './_client.js'
-import { makeFolder } from './engine/_file-store.js'
+import { makeFolder } from '../support/folder.js'
 
 const test = suite('server whose program is killed', { timeout: 20_000 })
 const program = fileURLToPath(new URL('./_wishes-program.js', import.meta.url))

@@ -8,7 +8,8 @@ import { type Authenticate, type HttpServeOptions, mount } from 'caduceus/transp
 import { heard } from '../support/heard.js'
 import { suite, type TestContext } from '../support/suite.js'
 import { RawClient, type Stream } from './_client.js'
-import { inTurns, makeFolder, memorySessions } from './engine/_file-store.js'
+import { inTurns, memorySessions } from './engine/_file-store.js'
+import { makeFolder } from '../support/folder.js'
 import { as, byName } from './_principals.js'
 import { count, startTestServer } from './_servers.js'
 

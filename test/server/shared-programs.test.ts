@@ -6,7 +6,8 @@ import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
 import { suite, type TestContext } from '../support/suite.js'
 import { RawClient } from './_client.js'
-import { inTurns, makeFolder, memorySessions } from './engine/_file-store.js'
+import { inTurns, memorySessions } from './engine/_file-store.js'
+import { makeFolder } from '../support/folder.js'
 import { count, echo, startTestServer } from './_servers.js'
 
 const test = suite('several programs with one store', { timeout: 30_000 })

@@ -6,7 +6,8 @@ import * as assert from 'uvu/assert'
 import { heard } from '../support/heard.js'
 import { suite, type TestContext } from '../support/suite.js'
 import { RawClient } from './_client.js'
-import { fileSessions, makeFolder, makeRecord } from './engine/_file-store.js'
+import { fileSessions, makeRecord } from './engine/_file-store.js'
+import { makeFolder } from '../support/folder.js'
 
 const test = suite('what a server keeps is let go of', { timeout: 20_000 })
 

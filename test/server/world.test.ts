@@ -21,7 +21,7 @@ import { suite } from '../support/suite.js'
 import { drawn, drawnWorld, worldAt } from '../support/world.js'
 import { RawClient } from './_client.js'
 import { count, startTestServer } from './_servers.js'
-import { makeFolder } from './engine/_file-store.js'
+import { makeFolder } from '../support/folder.js'
 
 const test = suite('the world of a server')
 const keys = ['a secret of the tests, and of nobody else']

@@ -1,7 +1,8 @@
 import { createFakeClock, type FakeClock } from 'caduceus/runtime'
 import { http, type TransportError } from 'caduceus/transports'
 import type { TestContext } from '../support/suite.js'
-import { greetings, listen, polite, type Seen } from './_http.js'
+import { listen, polite, type Seen } from './_http.js'
+import { greetings } from './_http-link.js'
 import { type LinkTree, startLink } from './_link.js'
 
 /** A session with a server that the test answers for, on a clock of its own. */

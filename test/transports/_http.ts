@@ -1,11 +1,8 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { buildNotification, buildRequest } from 'caduceus/protocol'
-import type { Clock } from 'caduceus/runtime'
-import { http, type HttpOptions } from 'caduceus/transports'
+import { buildNotification } from 'caduceus/protocol'
 import { type Heard, heard } from '../support/heard.js'
 import type { TestContext } from '../support/suite.js'
-import { type LinkTree, startLink } from './_link.js'
 
 /** One request as a server saw it; `message` is its parsed body. */
 export type Seen = {
@@ -92,26 +89,3 @@ export function greet(seen: Seen, sessionId = 'session-1', revision = '2025-11-2
 
 /** What a client says when the handshake is done. */
 export const initialized = buildNotification('notifications/initialized')
-
-/** Starts a server and a transport, and opens a connection. */
-export async function connect(
-  t: TestContext,
-  handle: (seen: Seen) => unknown,
-  options: HttpOptions = {},
-  clock?: Clock,
-) {
-  const server = await listen(t, handle)
-  const link = await startLink(t, http(server.url, options), clock)
-  link.open(1)
-  await link.news.next(({ type }) => type === 'opened')
-  return { server, link }
-}
-
-/** Does what a client does first; afterwards the session is in use. */
-export async function greetings({ server, link }: { server: RawHttp; link: LinkTree }): Promise<void> {
-  link.send(1, buildRequest(0, 'initialize', {}))
-  await link.message()
-  link.negotiated(1, '2025-11-25')
-  link.send(1, initialized)
-  await server.seen.next(({ message }) => message.method === initialized.method)
-}

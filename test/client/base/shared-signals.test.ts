@@ -1,6 +1,5 @@
 import { getEventListeners } from 'node:events'
 import * as assert from 'uvu/assert'
-import { SharedSignals } from '../../../client/base/shared-signals.js'
 import { suite } from '../../support/suite.js'
 import { startPool } from '../pool/_pool.js'
 import { rejection, watch } from '../_raw.js'
@@ -51,30 +50,14 @@ test('many clients on one signal cause no leak warning', async (t) => {
   const note = (warning: Error) => warned.push(warning)
   process.on('warning', note)
   t.after(() => process.off('warning', note))
-  const clients = Array.from({ length: 20 }, () => watch(t).client)
+  // Node warns of more than ten listeners
+  const clients = Array.from({ length: 12 }, () => watch(t).client)
   const ready = clients.map((client) => client.ready({ signal }))
-  assert.is(count(), 20)
+  assert.is(count(), 12)
   await Promise.all(ready)
   assert.is(count(), 0)
   await new Promise(setImmediate) // Node warns in a later turn
   assert.equal(warned, [])
-})
-
-test('a removed listener is not called, and one added again is', () => {
-  const signals = new SharedSignals()
-  const { controller, signal, count } = counted()
-  const called: string[] = []
-  const undo = signals.listen(signal, () => called.push('first'))
-  undo()
-  undo()
-  assert.is(count(), 0)
-  const leave = signals.listen(signal, () => called.push('second'))
-  signals.listen(signal, () => called.push('third'))
-  leave()
-  undo()
-  assert.is(count(), 1)
-  controller.abort()
-  assert.equal(called, ['third'])
 })
 
 test.run()

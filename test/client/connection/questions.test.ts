@@ -3,7 +3,6 @@ import { type Client, startClient, type StartClientOptions } from 'caduceus/clie
 import { type ElicitResult, isRequest, McpError, type Message } from 'caduceus/protocol'
 import { createFakeClock, defineActor, Registry, startActor, subscribe } from 'caduceus/runtime'
 import type { ClientTransport } from 'caduceus/transports'
-import { currentOwner } from '../../../runtime/faults/containment.js'
 import { heard } from '../../support/heard.js'
 import { suite, type TestContext } from '../../support/suite.js'
 import { raw, rejection, watch } from '../_raw.js'
@@ -180,38 +179,6 @@ test('wrong handlers and roots are refused in the caller, which names the field'
   }
   const error = await rejection((async () => client.setRoots([]))())
   assert.is(error.code, 'BAD_OPTION')
-})
-
-test('handlers run in the owner scope of their registrant and end with it', async (t) => {
-  const seen = heard<string | undefined>()
-  const host = await startActor(
-    defineActor({
-      name: 'host',
-      init: () => ({}),
-      call: {
-        start: () =>
-          startClient({
-            transport: raw(),
-            logger: false,
-            registry: new Registry(),
-            onElicit: () => {
-              seen.add(currentOwner()?.name)
-              return { action: 'decline' }
-            },
-          }),
-      },
-    }),
-    undefined,
-    { registry: new Registry(), logger: false },
-  )
-  const client = await host.call('start')
-  t.after(() => client.close())
-  const { result } = await asked(client, 'elicitation/create', form)
-  assert.equal(result, { action: 'decline' })
-  assert.match((await seen.next()) ?? '', 'host')
-  host.kill()
-  const { error } = await asked(client, 'elicitation/create', form)
-  assert.is(error?.message, 'whoever would answer has ended')
 })
 
 test('a cancelled question aborts its handler and is not answered', async (t) => {

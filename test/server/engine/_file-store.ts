@@ -1,19 +1,8 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { systemWorld } from 'caduceus/runtime'
 import type { ServerEngine, SessionRecord, SessionStore } from 'caduceus/server'
 import { FileSessions, type FileSessionsOptions } from '../../../server/engine/file-sessions.js'
 import { records } from '../../../server/engine/records.js'
 import { MemorySessions, type SessionLimits } from '../../../server/engine/session-store.js'
-import type { TestContext } from '../../support/suite.js'
-
-/** A folder that is gone after the test. */
-export function makeFolder(t: Pick<TestContext, 'after'>): string {
-  const folder = mkdtempSync(join(tmpdir(), 'caduceus-store-'))
-  t.after(() => rmSync(folder, { recursive: true, force: true }))
-  return folder
-}
 
 const limits: SessionLimits = { maxSessions: 10_000, idleTimeout: 30 * 60_000 }
 

@@ -27,7 +27,7 @@ import { RawClient } from '../_client.js'
 import { until } from 'caduceus/testing'
 import { count, startTestServer } from '../_servers.js'
 import { at, greet, ModernClient } from '../tasks/_tasks.js'
-import { makeFolder } from './_file-store.js'
+import { makeFolder } from '../../support/folder.js'
 
 const test = suite('engines', { timeout: 20_000 })
 const program = fileURLToPath(new URL('./_engine-program.js', import.meta.url))

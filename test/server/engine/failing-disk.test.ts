@@ -6,7 +6,8 @@ import { files } from 'caduceus/server'
 import { suite, type TestContext } from '../../support/suite.js'
 import { RawClient } from '../_client.js'
 import { failDisk, type Step } from './_failing-disk.js'
-import { fileSessions, makeFolder, makeRecord } from './_file-store.js'
+import { fileSessions, makeRecord } from './_file-store.js'
+import { makeFolder } from '../../support/folder.js'
 import { count, echo, startTestServer } from '../_servers.js'
 
 const test = suite('disks that fail')

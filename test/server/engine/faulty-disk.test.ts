@@ -4,7 +4,8 @@ import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
 import { run } from '../../support/project.js'
 import { suite, type TestContext } from '../../support/suite.js'
-import { fileSessions, makeFolder, makeRecord } from './_file-store.js'
+import { fileSessions, makeRecord } from './_file-store.js'
+import { makeFolder } from '../../support/folder.js'
 
 const test = suite('faulty disks', { timeout: 20_000 })
 const program = fileURLToPath(new URL('./_faulty-disk-program.js', import.meta.url))

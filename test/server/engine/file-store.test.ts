@@ -7,7 +7,8 @@ import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
 import { files, type FilesOptions } from 'caduceus/server'
 import { suite } from '../../support/suite.js'
-import { fileSessions, makeFolder, makeRecord } from './_file-store.js'
+import { fileSessions, makeRecord } from './_file-store.js'
+import { makeFolder } from '../../support/folder.js'
 
 const test = suite('file store')
 const saving = fileURLToPath(new URL('../_saving-program.js', import.meta.url))

@@ -12,7 +12,8 @@ import { suite, type TestContext } from '../../support/suite.js'
 import { RawClient, type Stream, type Wire } from '../_client.js'
 import { eventually, startCluster, startFake, type WayTo } from '../nodes/_servers.js'
 import { posted } from '../_stateless.js'
-import { inTurns, makeFolder, memorySessions } from '../engine/_file-store.js'
+import { inTurns, memorySessions } from '../engine/_file-store.js'
+import { makeFolder } from '../../support/folder.js'
 import moving from './_moving-definition.js'
 
 const test = suite('what a client is owed while its session moves', { timeout: 40_000 })

@@ -10,7 +10,7 @@ import { redis } from 'caduceus/server'
 import { noRedis, redisTest, startRedis } from '../../support/redis.js'
 import { suite, type TestContext } from '../../support/suite.js'
 import { eventually } from '../nodes/_servers.js'
-import { makeFolder } from '../engine/_file-store.js'
+import { makeFolder } from '../../support/folder.js'
 import { clusterTasksSuite, insist } from './_cluster-suite.js'
 import { ModernClient } from './_tasks.js'
 

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
 import { suite, type TestContext } from '../../support/suite.js'
-import { makeFolder } from '../engine/_file-store.js'
+import { makeFolder } from '../../support/folder.js'
 import { at, ModernClient } from './_tasks.js'
 
 const test = suite('tasks of a program that is killed', { timeout: 30_000 })

@@ -5,7 +5,7 @@ import { systemWorld } from 'caduceus/runtime'
 import { defineTool, files, type TaskRecord } from 'caduceus/server'
 import { FileTasks } from '../../../server/engine/file-tasks.js'
 import { suite } from '../../support/suite.js'
-import { makeFolder } from '../engine/_file-store.js'
+import { makeFolder } from '../../support/folder.js'
 
 const test = suite('options of tasks, and their store')
 

@@ -6,7 +6,7 @@ import { serveStdio } from 'caduceus/transports'
 import { heard } from '../../support/heard.js'
 import { suite, type TestContext } from '../../support/suite.js'
 import { initialize, type Wire } from '../_client.js'
-import { makeFolder } from '../engine/_file-store.js'
+import { makeFolder } from '../../support/folder.js'
 import { at } from './_tasks.js'
 
 const test = suite('tasks of a trusted caller', { timeout: 20_000 })

@@ -8,7 +8,7 @@ import { files, records, sealed, startServer } from 'caduceus/server'
 import { crash, fakeClock, fakeIdentityProvider, until } from 'caduceus/testing'
 import { mount, oidc, serveHttp, serveSse, serveWebSocket, signIn } from 'caduceus/transports'
 import { suite } from '../../support/suite.js'
-import { makeFolder } from '../../server/engine/_file-store.js'
+import { makeFolder } from '../../support/folder.js'
 import { Browser, type Page } from './_browser.js'
 import { freePort, shop, signedIn, start } from './_server.js'
 

@@ -5,7 +5,8 @@ import { createFakeClock, type FakeClock } from 'caduceus/runtime'
 import { http, type HttpOptions, sse } from 'caduceus/transports'
 import { suite, type TestContext } from '../../../support/suite.js'
 import { lost } from '../../_answers.js'
-import { greetings, json, listen, polite, result, type Seen, stream } from '../../_http.js'
+import { json, listen, polite, result, type Seen, stream } from '../../_http.js'
+import { greetings } from '../../_http-link.js'
 import { startLink } from '../../_link.js'
 
 const test = suite('bodies that nobody wants, or that never end')

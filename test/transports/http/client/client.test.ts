@@ -7,19 +7,8 @@ import { createFakeClock } from 'caduceus/runtime'
 import { http, type TransportError } from 'caduceus/transports'
 import { heard } from '../../../support/heard.js'
 import { suite } from '../../../support/suite.js'
-import {
-  connect,
-  greet,
-  greetings,
-  listen,
-  initialized,
-  json,
-  polite,
-  result,
-  type Seen,
-  status,
-  stream,
-} from '../../_http.js'
+import { greet, listen, initialized, json, polite, result, type Seen, status, stream } from '../../_http.js'
+import { connect, greetings } from '../../_http-link.js'
 import { type LinkTree, startLink } from '../../_link.js'
 
 const test = suite('http client')

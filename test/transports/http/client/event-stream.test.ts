@@ -3,7 +3,8 @@ import { buildRequest } from 'caduceus/protocol'
 import { createFakeClock } from 'caduceus/runtime'
 import { http } from 'caduceus/transports'
 import { suite } from '../../../support/suite.js'
-import { greetings, json, listen, polite, result, status, stream } from '../../_http.js'
+import { json, listen, polite, result, status, stream } from '../../_http.js'
+import { greetings } from '../../_http-link.js'
 import { startLink } from '../../_link.js'
 
 const test = suite('http event stream')

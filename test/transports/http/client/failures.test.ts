@@ -4,19 +4,8 @@ import { buildNotification, buildRequest, buildResult } from 'caduceus/protocol'
 import { createFakeClock } from 'caduceus/runtime'
 import { http, type TransportError } from 'caduceus/transports'
 import { suite } from '../../../support/suite.js'
-import {
-  connect,
-  end,
-  greet,
-  greetings,
-  initialized,
-  json,
-  polite,
-  result,
-  status,
-  stream,
-  type Seen,
-} from '../../_http.js'
+import { end, greet, initialized, json, polite, result, status, stream, type Seen } from '../../_http.js'
+import { connect, greetings } from '../../_http-link.js'
 import { type LinkTree, startLink } from '../../_link.js'
 
 const test = suite('http client failures')

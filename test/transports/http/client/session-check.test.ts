@@ -1,7 +1,8 @@
 import * as assert from 'uvu/assert'
 import { buildRequest } from 'caduceus/protocol'
 import { suite } from '../../../support/suite.js'
-import { connect, greetings, json, polite, result, type Seen, status, stream } from '../../_http.js'
+import { json, polite, result, type Seen, status, stream } from '../../_http.js'
+import { connect, greetings } from '../../_http-link.js'
 
 const test = suite('a 400 within a session')
 

@@ -2,7 +2,8 @@ import * as assert from 'uvu/assert'
 import { createFakeClock } from 'caduceus/runtime'
 import { http } from 'caduceus/transports'
 import { suite } from '../../../support/suite.js'
-import { greetings, json, listen, polite, result, type Seen, status, stream } from '../../_http.js'
+import { json, listen, polite, result, type Seen, status, stream } from '../../_http.js'
+import { greetings } from '../../_http-link.js'
 import { startLink } from '../../_link.js'
 
 const test = suite('the pace of the stream for news', { timeout: 15_000 })
