@@ -13,20 +13,6 @@ test('team offers what both servers have, and ends by itself', async (t) => {
   assert.equal([code, output], [0, `${lines.join('\n')}\n`])
 })
 
-test('exchange calls with a token of the caller for the server behind', async (t) => {
-  const program = inRoot('.t', 'test', 'examples', 'gateway', 'exchange.js')
-  const output = 'ada by way of gateway\nbob by way of gateway\n'
-  assert.equal(await runNode([program], root, t.signal), { code: 0, output })
-})
-
-test('login asks a user to sign in to the server behind', async (t) => {
-  const program = inRoot('.t', 'test', 'examples', 'gateway', 'login.js')
-  const { code, output } = await runNode([program], root, t.signal)
-  const lines = output.split('\n').filter((line) => !line.includes('WARNING'))
-  const told = 'Sign in to mail: open http://… in a browser, and call this again.'
-  assert.equal([code, lines], [0, ['mail__sign_in', told, '']])
-})
-
 test('trust refuses what has changed until it is accepted, and tells each call', async (t) => {
   const program = inRoot('.t', 'test', 'examples', 'gateway', 'trust.js')
   const { code, output } = await runNode([program], root, t.signal)

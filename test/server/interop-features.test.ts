@@ -1,3 +1,4 @@
+// second tier: third party
 import * as assert from 'uvu/assert'
 import { definePrompt, defineResource, defineResourceTemplate, defineTool } from 'caduceus/server'
 import { heard } from '../support/heard.js'

@@ -1,11 +1,11 @@
 import * as assert from 'uvu/assert'
-import { type Client, startClient, type StartClientOptions } from 'caduceus/client'
+import type { Client, StartClientOptions } from 'caduceus/client'
 import { type ElicitResult, isRequest, McpError, type Message } from 'caduceus/protocol'
-import { createFakeClock, defineActor, Registry, startActor, subscribe } from 'caduceus/runtime'
+import { createFakeClock, subscribe } from 'caduceus/runtime'
 import type { ClientTransport } from 'caduceus/transports'
 import { heard } from '../../support/heard.js'
 import { suite, type TestContext } from '../../support/suite.js'
-import { raw, rejection, watch } from '../_raw.js'
+import { rejection, watch } from '../_raw.js'
 
 const test = suite('what a server asks')
 

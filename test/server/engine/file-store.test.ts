@@ -1,9 +1,5 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { chmodSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
 import { files, type FilesOptions } from 'caduceus/server'
 import { suite } from '../../support/suite.js'
@@ -11,7 +7,6 @@ import { fileSessions, makeRecord } from './_file-store.js'
 import { makeFolder } from '../../support/folder.js'
 
 const test = suite('file store')
-const saving = fileURLToPath(new URL('../_saving-program.js', import.meta.url))
 
 test('a second store on the folder reads the saved dates, maps and bytes', async (t) => {
   const folder = makeFolder(t)
@@ -269,43 +264,6 @@ test('a durable store keeps sessions as well', async (t) => {
   await fileSessions({ folder, durable: true }).save(makeRecord('one', 1))
   assert.is((await fileSessions({ folder }).load('one'))?.version, 1)
 })
-
-test(
-  'a program killed during saves leaves each session whole, as last saved or newer',
-  async (t) => {
-    const folder = makeFolder(t)
-    const saved = new Map<string, number>()
-    for (let round = 1; round <= 4; round++) {
-      await killWhileSaving(t, folder, { saved, lines: 37 * round })
-      const store = fileSessions({ folder })
-      for (const [id, version] of saved) {
-        const record = await store.load(id)
-        assert.ok(record !== undefined && record.version >= version, `${id} ${version}: ${record?.version}`)
-        assert.is(record.state.version, record.version)
-      }
-    }
-    assert.is(saved.size, 4)
-  },
-  { timeout: 30_000 },
-)
-
-async function killWhileSaving(
-  t: { after(undo: () => unknown): void },
-  folder: string,
-  { saved, lines }: { saved: Map<string, number>; lines: number },
-): Promise<void> {
-  const child = spawn(process.execPath, [saving, folder], { stdio: ['ignore', 'pipe', 'inherit'] })
-  t.after(() => child.kill('SIGKILL'))
-  const closed = once(child, 'close')
-  let left = lines
-  for await (const line of createInterface({ input: child.stdout })) {
-    const [id = '', version] = line.split(' ')
-    saved.set(id, Number(version))
-    left -= 1
-    if (left === 0) child.kill('SIGKILL')
-  }
-  await closed
-}
 
 async function rejection(promise: unknown): Promise<{ code?: string; message: string }> {
   try {

@@ -1,3 +1,4 @@
+// second tier: third party
 import * as assert from 'uvu/assert'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -121,17 +121,17 @@ test('fault 61: a 100 MB result is cut off at the limit and fails that call only
   assert.ok(process.memoryUsage().rss - before < 150 * 1024 * 1024)
 })
 
-test('a result of 100 MB arrives where the limit allows it', async (t) => {
+test('a result of 20 MB arrives where the limit allows it', async (t) => {
   const server = await listen(
     t,
     polite((seen) =>
-      json(seen, result(seen, { content: [{ type: 'text', text: 'x'.repeat(100 * 1024 * 1024) }] })),
+      json(seen, result(seen, { content: [{ type: 'text', text: 'x'.repeat(20 * 1024 * 1024) }] })),
     ),
   )
-  const options = { limits: { messageBytes: 128 * 1024 * 1024 }, stream: false }
+  const options = { limits: { messageBytes: 24 * 1024 * 1024 }, stream: false }
   const client = startClient({ transport: http(server.url, options), logger: false })
   t.after(() => client.close())
-  assert.is((await client.callTool('big')).text.length, 100 * 1024 * 1024)
+  assert.is((await client.callTool('big')).text.length, 20 * 1024 * 1024)
 })
 
 test('with a response timeout, a late response loses its request', async (t) => {

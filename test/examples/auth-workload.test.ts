@@ -1,0 +1,14 @@
+// second tier: time
+import * as assert from 'uvu/assert'
+import { runNode } from '../support/project.js'
+import { inRoot, root } from '../support/root.js'
+import { suite } from '../support/suite.js'
+
+const test = suite('programs of the pages on auth', { timeout: 20_000 })
+
+test('workload says what the page promises, and ends by itself', async (t) => {
+  const program = inRoot('.t', 'test', 'examples', 'auth', 'workload.js')
+  assert.equal(await runNode([program], root, t.signal), { code: 0, output: 'agent-7\n' })
+})
+
+test.run()
