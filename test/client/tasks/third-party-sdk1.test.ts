@@ -1,3 +1,4 @@
+// second tier: third party
 import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
 import { stdio } from 'caduceus/transports'
