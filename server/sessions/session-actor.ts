@@ -183,10 +183,10 @@ function takeRequest(
   try {
     const { dialect, holdings, facts, mcpTasks: tasks } = session
     const { capabilities } = facts
-    const planned = route(request, {
-      ...{ dialect, catalog: holdings.catalog, peer, session: session.facts.id },
-      ...{ capabilities, tasks },
-    })
+    const { catalog } = holdings
+    // a literal alone: parts that are spread cost a call a third more
+    const scope = { dialect, catalog, peer, session: facts.id, capabilities, tasks }
+    const planned = route(request, scope)
     if ('text' in planned)
       return answerAtOnce(session, delivery, () => encodedResult(id, planned.result, planned.text))
     return startWork(session, planned, delivery, ctx)
