@@ -463,6 +463,8 @@ export class UpstreamLink {
     )
     const late = (): never => {
       controller.abort(new Error(`${this.name}: its client has not been started`))
+      // one that comes later is not needed any more
+      starting.then((client) => client.close()).catch(() => {})
       throw new Error(`its client has not been started within ${longestWait} ms`)
     }
     const starting = outside(async () => entry.start(seat))

@@ -30,9 +30,7 @@ const usedFields = [
 const siblings = { within: 15_000, most: 16 }
 /** Milliseconds that the clock of whoever makes a proof may be ahead: it is good for as long more. */
 const proofSkew = 300_000
-/**
- * Refresh tokens of one grant, with those that were used: what shows that one was stolen stays for a while.
- */
+/** Refresh tokens of one grant, with those that were used. */
 const mostTokens = 256
 
 interface AdapterInput {
@@ -40,8 +38,8 @@ interface AdapterInput {
   readonly world: Pick<World, 'date'>
   readonly usedAlready: () => Error
   readonly unavailable: () => Error
-  /** Milliseconds in which no refresh token is forgotten to make room. */
-  readonly kept: number
+  /** The grant of a refresh token that was given here, and would be good still. */
+  readonly grantOf: (token: string) => string | undefined
 }
 
 /** A refresh token that was used a moment ago, as it was. */
@@ -67,19 +65,19 @@ export class ValueAdapter implements Adapter {
   readonly #world: Pick<World, 'date'>
   readonly #usedAlready: () => Error
   readonly #unavailable: () => Error
-  readonly #kept: number
+  readonly #grantOf: AdapterInput['grantOf']
 
   /**
    * `usedAlready` makes the error for a code or token that was used before, `unavailable` that for an engine
    * that is away.
    */
-  constructor(kind: string, { values, world, usedAlready, unavailable, kept }: AdapterInput) {
+  constructor(kind: string, { values, world, usedAlready, unavailable, grantOf }: AdapterInput) {
     this.#kind = kind
     this.#values = values
     this.#world = world
     this.#usedAlready = usedAlready
     this.#unavailable = unavailable
-    this.#kept = kept
+    this.#grantOf = grantOf
   }
 
   upsert(id: string, payload: AdapterPayload, expiresIn?: number): Promise<void> {
@@ -108,35 +106,55 @@ export class ValueAdapter implements Adapter {
     if (!isFirst) throw this.#usedAlready()
   }
 
-  /**
-   * Forgets the oldest of the tokens of a grant. While that is young there is no other one: whoever has
-   * stolen a token must not make so many that its second use is not known any more.
-   */
+  /** Forgets the oldest of the tokens of a grant that are spent. */
   async #bound(grantId: string, id: string, ttl: number): Promise<void> {
     const key = tokensKey(grantId)
-    const now = this.#world.date()
     for (let tries = 0; tries < 50; tries += 1) {
       const was = await this.#values.get(key)
-      const known = was === undefined || was.text === '' ? [] : (JSON.parse(was.text) as [string, number][])
-      const all = [...known, [id, now] as const]
-      const oldest = all.length > mostTokens ? all[0] : undefined
-      if (oldest !== undefined && now - oldest[1] < this.#kept) break
-      if (!(await this.#values.set(key, JSON.stringify(all.slice(-mostTokens)), { ttl, was }))) continue
-      if (oldest !== undefined) await put(this.#values, this.#keyOf(oldest[0]), undefined, 1)
+      const known = readIds(was)
+      const isFull = known.length >= mostTokens
+      const spent = isFull ? await this.#spentOf(grantId, known) : undefined
+      if (isFull && spent === undefined) break
+      const all = [...known.filter((one) => one !== spent), id]
+      if (!(await this.#values.set(key, JSON.stringify(all), { ttl, was }))) continue
+      if (spent !== undefined) await put(this.#values, this.#keyOf(spent), undefined, 1)
       return
     }
     await put(this.#values, this.#keyOf(id), undefined, 1)
     throw this.#unavailable()
   }
 
+  /** The first that was used, or one beside which another was: both end the grant if they come again. */
+  async #spentOf(grantId: string, ids: readonly string[]): Promise<string | undefined> {
+    const renewed = readRenewed(await this.#values.get(renewedKey(grantId)))
+    for (const id of ids) {
+      const kept = await this.#values.get(this.#keyOf(id))
+      if (kept === undefined || kept.text === '') return id
+      const { consumed, nonce = '', rotations = 0 } = JSON.parse(kept.text) as AdapterPayload
+      const isRecent = typeof consumed === 'number' && this.#world.date() - consumed * 1_000 < siblings.within
+      const isLeft = (renewed[nonce]?.[0] ?? -1) >= rotations
+      if (!isRecent && (consumed !== undefined || isLeft)) return id
+    }
+    return undefined
+  }
+
   find(id: string): Promise<AdapterPayload | undefined> {
     return this.#asked(async () => {
       const payload = (await this.#find(id))?.payload
+      if (payload === undefined) await this.#endForgotten(id)
       if (payload?.consumed === undefined) return payload
       const used = await this.#justUsed(id)
       // too many at once are refused, and end nothing
       return used === undefined ? payload : used.left > 0 ? used.payload : undefined
     })
+  }
+
+  /** A token of ours without a record was used, and forgotten: thief or owner, the grant ends. */
+  async #endForgotten(id: string): Promise<void> {
+    const grantId = this.#kind === 'RefreshToken' ? this.#grantOf(id) : undefined
+    if (grantId === undefined) return
+    const grant = await this.#values.get(grantKey(grantId))
+    if (grant !== undefined && grant.text !== '') await endGrant(this.#values, grantId)
   }
 
   findByUid(uid: string): Promise<AdapterPayload | undefined> {
@@ -198,8 +216,7 @@ export class ValueAdapter implements Adapter {
     const key = renewedKey(grantId)
     for (let tries = 0; tries < siblings.most; tries += 1) {
       const was = await this.#values.get(key)
-      const { [nonce]: last, ...others } =
-        was === undefined || was.text === '' ? {} : (JSON.parse(was.text) as Renewed)
+      const { [nonce]: last, ...others } = readRenewed(was)
       if (last?.[1] === id) return
       if (last !== undefined && last[0] >= rotations) {
         await endGrant(this.#values, grantId)
@@ -337,10 +354,17 @@ export function grantKey(grantId: string): string {
 /** Ends a grant, and forgets its tokens: of many that end nothing is left. */
 export async function endGrant(values: Values, grantId: string): Promise<void> {
   await put(values, grantKey(grantId), undefined, 1)
-  const kept = await values.get(tokensKey(grantId))
-  const ids = kept === undefined || kept.text === '' ? [] : (JSON.parse(kept.text) as [string, number][])
-  await Promise.all(ids.map(([id]) => put(values, `RefreshToken ${id}`, undefined, 1)))
+  const ids = readIds(await values.get(tokensKey(grantId)))
+  await Promise.all(ids.map((id) => put(values, `RefreshToken ${id}`, undefined, 1)))
   for (const key of [tokensKey(grantId), renewedKey(grantId)]) await put(values, key, undefined, 1)
+}
+
+function readIds(kept: KeptValue | undefined): readonly string[] {
+  return kept === undefined || kept.text === '' ? [] : (JSON.parse(kept.text) as string[])
+}
+
+function readRenewed(kept: KeptValue | undefined): Renewed {
+  return kept === undefined || kept.text === '' ? {} : (JSON.parse(kept.text) as Renewed)
 }
 
 function renewedKey(grantId: string): string {
@@ -353,7 +377,7 @@ function tokensKey(grantId: string): string {
 
 /** Whether a client is its metadata document. */
 export function isDocument(clientId: string): boolean {
-  return clientId.startsWith('https://')
+  return /^https:/i.test(clientId)
 }
 
 /** Where a client is that has registered. */

@@ -8,7 +8,7 @@ export function isOnDevice({ protocol, hostname }: URL): boolean {
 
 /** Schemes that the programs of a system take: none of them is a client. */
 const ofOthers =
-  /^(?:about|blob|data|file|filesystem|ftps?|gopher|intent|javascript|ldaps?|mailto|ms-.*|search-ms|sftp|shell|sms|ssh|tel|telnet|vbscript|view-source|wss?):$/
+  /^(?:about|afp|android-app|blob|callto|chrome.*|data|facetime.*|file|filesystem|ftps?|gopher|intent|itms.*|jar|javascript|ldaps?|mailto|ms-.*|nfs|res|search-ms|sftp|shell|smb|sms|ssh|tel|telnet|vbscript|view-source|vnc|wss?|x-apple.*):$/
 
 /** Whether codes may not be sent there: plain http elsewhere, and a scheme that hides another address. */
 export function isForbidden(address: string): boolean {

@@ -62,6 +62,7 @@ import { callbackPath, metadataPlaceOf, pageOf, resumedAt, routes, visitOf } fro
 import { IdentityProvider, type SignedInUser } from './provider.js'
 import { type LoginProof, openLogin, type ProviderLogin, type ProviderTokens } from './provider-login.js'
 import { RateLimits, type SignInLimits } from './rate-limits.js'
+import { RefreshIds } from './refresh-ids.js'
 import { isForbidden, isOnDevice } from './redirects.js'
 import { baseScope } from './scopes.js'
 import type { SignInSettings } from './sign-in.js'
@@ -115,6 +116,14 @@ const ofNetwork = 3
 const mostDocuments = 100
 const documentBytes = 16_384
 
+/** The document of a client that is being fetched. */
+interface DocumentFetch {
+  readonly network: string
+  /** Whether a user has let the client in. */
+  readonly isKnown: boolean
+  readonly until: number
+}
+
 /** A login that a browser is away for, at the provider. */
 interface PendingLogin extends LoginProof {
   readonly purpose: LoginPurpose
@@ -149,6 +158,7 @@ export class AuthorizationServer {
   readonly #users: Users
   readonly #credentials: UserCredentials
   readonly #grants: Grants
+  readonly #refreshIds: RefreshIds
   readonly #limits: RateLimits
   readonly #provider: Provider
   readonly #handle: (request: IncomingMessage, response: ServerResponse) => Promise<void>
@@ -156,7 +166,9 @@ export class AuthorizationServer {
   /** Of the cookies of `oidc-provider`. */
   readonly #names: { readonly session: string; readonly interaction: string; readonly resume: string }
   /** Documents that are being fetched, for which networks, and until when at most. */
-  readonly #documents = new Map<string, { readonly network: string; readonly until: number }>()
+  readonly #documents = new Map<string, DocumentFetch>()
+  /** Who looks a client up for a page, by its document. */
+  readonly #seekers = new Map<string, string>()
   readonly #networks = new WeakMap<IncomingMessage, string>()
   /** What browsers have in their cookie, of requests that begin or go on with an authorization. */
   readonly #browsers = new WeakMap<IncomingMessage, string>()
@@ -172,6 +184,7 @@ export class AuthorizationServer {
     this.#users = new Users(settings, values, world)
     this.#credentials = new UserCredentials(values, login, world)
     this.#grants = new Grants(values)
+    this.#refreshIds = new RefreshIds(keys.cookies, world)
     this.#limits = new RateLimits(settings.limits, world)
     this.#names = settings.issuer.startsWith('https:')
       ? { session: '__Host-session', interaction: '__Secure-interaction', resume: '__Secure-resume' }
@@ -179,11 +192,22 @@ export class AuthorizationServer {
     this.#provider = new library.default(settings.issuer, this.#configuration(keys))
     // requests are made to say that they came to the issuer, whatever a proxy or a client has written there
     this.#provider.proxy = true
+    this.#nameGrants()
     this.#provider.use((ctx, next) => this.#sendNobodyOn(ctx as KoaContextWithOIDC, next))
     this.#provider.on('server_error', (_ctx, error) => this.#report(error))
     this.#handle = this.#provider.callback()
     // a cookie of that name is of this host alone, and comes over https only
     this.#cookie = settings.issuer.startsWith('https:') ? '__Host-sign-in' : 'sign-in'
+  }
+
+  #nameGrants(): void {
+    const ids = this.#refreshIds
+    const { prototype } = this.#provider.RefreshToken
+    Object.assign(prototype, {
+      generateTokenId(this: { readonly grantId: string; readonly expiration: number }) {
+        return ids.make(this.grantId, this.expiration)
+      },
+    })
   }
 
   /** Answers a request to a path of its own. Never rejects. */
@@ -386,8 +410,9 @@ export class AuthorizationServer {
     const location = isResumed || ctx.path === routes.authorization ? ctx.response.get('location') : ''
     if (!URL.canParse(location)) return
     const { origin, search, hash } = new URL(location)
+    // what a registered address has in itself comes first
     const answer = new URLSearchParams(`${search.slice(1)}&${hash.slice(1)}`)
-    const error = answer.get('error')
+    const error = answer.getAll('error').at(-1) ?? null
     if (error === null || origin === this.#settings.issuer) return
     const { client, session, entities } = ctx.oidc
     if (client !== undefined && grantIdOf(session, client.clientId) !== undefined) return
@@ -397,7 +422,7 @@ export class AuthorizationServer {
     if (isResumed && isKnown) return
     ctx.remove('location')
     ctx.status = 400
-    const why = answer.get('error_description')
+    const why = answer.getAll('error_description').at(-1) ?? null
     this.#showError(ctx, why === null ? error : `${error}: ${why}`)
   }
 
@@ -416,7 +441,7 @@ export class AuthorizationServer {
     if (details.prompt.name === 'login') return this.#logIn(details, request, response)
     const clientId = String(details.params.client_id)
     const accountId = details.session?.accountId
-    const client = await this.#provider.Client.find(clientId)
+    const client = await this.#clientFor(clientId, this.#networks.get(request))
     const user = accountId === undefined ? undefined : await this.#users.userOf(accountId)
     if (client === undefined || user === undefined || accountId === undefined) throw notOurs()
     if (!(await this.#users.mayEnter(user))) return this.#end(request, response, denied(notLetIn))
@@ -455,6 +480,16 @@ export class AuthorizationServer {
       }),
       'form',
     )
+  }
+
+  /** The library says nobody who looks. */
+  async #clientFor(clientId: string, network = ''): Promise<Client | undefined> {
+    this.#seekers.set(clientId, network)
+    try {
+      return await this.#provider.Client.find(clientId)
+    } finally {
+      this.#seekers.delete(clientId)
+    }
   }
 
   /** What the other one of two clicks has come to; undefined if that is not known soon. */
@@ -719,16 +754,16 @@ export class AuthorizationServer {
   async #mayFetch(ctx: KoaContextWithOIDC | undefined, clientId: string): Promise<boolean> {
     // without a context it is for a page of a login that has begun, maybe at another node
     const isForTokens = ctx !== undefined && !['authorization', 'resume'].includes(String(ctx.oidc.route))
-    if (isForTokens && (await this.#values.get(documentKey(clientId))) === undefined) return false
+    const isKnown = (await this.#values.get(documentKey(clientId))) !== undefined
+    if (isForTokens && !isKnown) return false
     const now = this.#world.now()
     for (const [url, { until }] of this.#documents) if (until < now) this.#documents.delete(url)
-    const network = (ctx && this.#networks.get(ctx.req)) ?? clientId
-    const own = [...this.#documents.values()].filter((one) => one.network === network).length
-    if (own >= ofNetwork || this.#documents.size >= mostDocuments) {
-      const { CustomOIDCProviderError } = this.#library.errors
-      throw new CustomOIDCProviderError('temporarily_unavailable', 'too many clients are looked up')
-    }
-    this.#documents.set(clientId, { network, until: now + 2 * documentTime })
+    const network = (ctx && this.#networks.get(ctx.req)) ?? this.#seekers.get(clientId) ?? clientId
+    // strangers' documents keep none away that users have let in
+    const alike = [...this.#documents.values()].filter((one) => one.isKnown === isKnown)
+    const own = alike.filter((one) => one.network === network)
+    if (own.length >= ofNetwork || alike.length >= mostDocuments) throw this.#unavailable()
+    this.#documents.set(clientId, { network, isKnown, until: now + 2 * documentTime })
     return true
   }
 
@@ -833,7 +868,7 @@ export class AuthorizationServer {
           world: this.#world,
           usedAlready,
           unavailable: () => this.#unavailable(),
-          kept: 12 * accessToken,
+          grantOf: (token) => this.#refreshIds.grantOf(token),
         }),
       clientDefaults: {
         // programs of a user, which listen on any port of this machine; so are those that do not say what they are
@@ -1000,8 +1035,8 @@ export async function openServer(
   return new AuthorizationServer(settings, { values, world, library, login, keys })
 }
 
-/** An address that nobody has verified may be somebody else's. */
-function claimsOf({ claims: { email: _, ...claims }, email, name }: SignedInUser): object {
+/** An address that nobody has verified may be somebody else's; a key is that of our tokens alone. */
+function claimsOf({ claims: { email: _, cnf: __, ...claims }, email, name }: SignedInUser): object {
   return { ...claims, ...(email !== undefined && { email }), ...(name !== undefined && { name }) }
 }
 

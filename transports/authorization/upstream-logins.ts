@@ -78,6 +78,8 @@ const visitTime = 600_000
 const askedTime = 480_000
 /** Milliseconds between two looks whether a user has come back. */
 const lookPause = 500
+/** Characters of a login that is under way: an address, and what comes back is checked with. */
+const mostOfPending = 32 * 1024
 const formBytes = 1_024
 /** Of one network; the first two are not used here. */
 const limits = { registrations: 60, authorizations: 60, requests: 600 }
@@ -174,7 +176,13 @@ export class UpstreamLogins {
   async #ask(pending: Pending): Promise<void> {
     const { server, principal } = pending
     const id = Buffer.from(this.#world.randomBytes(32)).toString('base64url')
-    await put(this.#values, pendingKey(id), JSON.stringify(pending), visitTime)
+    const text = JSON.stringify(pending)
+    if (text.length > mostOfPending)
+      throw new TransportError(
+        'MESSAGE_TOO_LONG',
+        `${server}: what its authorization server says is too long`,
+      )
+    await put(this.#values, pendingKey(id), text, visitTime)
     const key = askedKey(server, principal)
     const was = await this.#values.get(key)
     const isAsked =

@@ -23,6 +23,15 @@ const lease = 10_000
 const beatEvery = 2_500
 const lookEvery = 50
 
+/**
+ * Characters that one server may say of one user, and of a registration: what it says is kept beside the logins of
+ * all.
+ */
+const mostOfUser = 64 * 1024
+const mostOfClient = 16 * 1024
+/** Issuers that one server has named, for each of which a client is kept. */
+const mostIssuers = 8
+
 interface HeldLock {
   readonly lock: string
   readonly mine: string
@@ -50,6 +59,7 @@ export function upstreamStorage(
 ): UpstreamStorage {
   const place = holder === undefined ? 'upstream tokens' : upstreamTokensKey(holder)
   const within = (key: string): string => JSON.stringify([server, key])
+  const ownPrefix = `[${JSON.stringify(server)},`
   const held = new AsyncLocalStorage<HeldLock | undefined>()
 
   async function checkHeld(): Promise<void> {
@@ -66,14 +76,15 @@ export function upstreamStorage(
 
     async write(key, value) {
       await checkHeld()
-      if (isShared(key))
-        return put(values, sharedPlace(server, key), value && JSON.stringify(value), usedClient)
+      if (isShared(key)) return writeClient(values, server, key, value)
       for (let tries = 0; tries < 10; tries += 1) {
         const was = await values.get(place)
         const { [within(key)]: _, ...others } = objectIn(was?.text) ?? {}
         const all = value === undefined ? others : { ...others, [within(key)]: value }
         const isEmpty = Object.keys(all).length === 0
         const text = isEmpty ? undefined : JSON.stringify(all)
+        const own = Object.entries(all).filter(([name]) => name.startsWith(ownPrefix))
+        if (JSON.stringify(own).length > mostOfUser) throw tooLong(server, mostOfUser)
         if (await values.set(place, text, { ttl: usedClient, was })) return undefined
         await checkHeld()
       }
@@ -98,6 +109,33 @@ export function upstreamStorage(
 /** Clients belong to an issuer and to the address that a server's users come back to, and to no user. */
 function isShared(key: string): boolean {
   return key.startsWith('client ')
+}
+
+/** Of the issuers that a server names one after the other the last few have a client. */
+async function writeClient(
+  values: Values,
+  server: string,
+  key: string,
+  value: JsonObject | undefined,
+): Promise<void> {
+  const text = value && JSON.stringify(value)
+  if ((text?.length ?? 0) + key.length > mostOfClient) throw tooLong(server, mostOfClient)
+  const place = `upstream clients of ${server}`
+  for (let tries = 0; tries < 10; tries += 1) {
+    const was = await values.get(place)
+    const known = was === undefined || was.text === '' ? [] : (JSON.parse(was.text) as string[])
+    const all = [...known.filter((one) => one !== key), ...(text === undefined ? [] : [key])]
+    const kept = JSON.stringify(all.slice(-mostIssuers))
+    if (!(await values.set(place, kept, { ttl: usedClient, was }))) continue
+    for (const old of all.slice(0, -mostIssuers)) await put(values, sharedPlace(server, old), undefined, 1)
+    return put(values, sharedPlace(server, key), text, usedClient)
+  }
+  throw busy()
+}
+
+function tooLong(server: string, most: number): TransportError {
+  const problem = `${server}: what its authorization server says is longer than ${most} characters`
+  return new TransportError('MESSAGE_TOO_LONG', problem)
 }
 
 function sharedPlace(server: string, key: string): string {

@@ -459,6 +459,24 @@ test('a stolen refresh token ends what it is used for, for thief and owner', asy
   assert.is((await token(renewal(second.refresh_token))).body.error, 'invalid_grant')
 })
 
+test('a stolen refresh token is known though its record has made room', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'kept-'))
+  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  const { register, codeOf, token, status } = await attack(t, { engine: files({ folder }) })
+  const client = await register()
+  const { body: first } = await token((await codeOf(client)).form)
+  const renew = (refresh_token = '') =>
+    token({ grant_type: 'refresh_token', refresh_token, client_id: client.client_id ?? '' })
+  const list = (): string[] => readdirSync(join(folder, 'values'))
+  const before = new Set(list())
+  const { body: second } = await renew(first.refresh_token)
+  assert.is(await status(first.access_token), 400)
+  // all that came with the renewal is gone, the new token too
+  for (const name of list()) if (!before.has(name)) rmSync(join(folder, 'values', name))
+  assert.is((await renew(second.refresh_token)).body.error, 'invalid_grant')
+  assert.is(await status(first.access_token), 401)
+})
+
 test('a token that is bound to a key opens nothing without it; a proof is good once', async (t) => {
   const { register, codeOf, origin, resource } = await attack(t, { dpop: true })
   const { form } = await codeOf(await register())

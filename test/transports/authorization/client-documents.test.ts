@@ -176,7 +176,7 @@ test('one network has three documents fetched at a time', async (t) => {
     new Browser().open(begin({ client_id: `https://${host}/${n}.json` }).url, () => true),
   )
   const first = await Promise.race(pages)
-  assert.equal([first.status, /temporarily_unavailable/.test(first.text)], [400, true])
+  assert.equal([first.status, /temporarily_unavailable/.test(first.text)], [503, true])
   const all = await Promise.all(pages)
   assert.is(all.filter(({ text }) => /temporarily_unavailable/.test(text)).length, 3)
 })

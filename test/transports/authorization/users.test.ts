@@ -14,6 +14,7 @@ import {
   ValueAdapter,
 } from '../../../transports/authorization/adapter.js'
 import { Grants } from '../../../transports/authorization/grants.js'
+import { RefreshIds } from '../../../transports/authorization/refresh-ids.js'
 import { openLogin, ownAddress } from '../../../transports/authorization/provider-login.js'
 import { IdentityProvider } from '../../../transports/authorization/provider.js'
 import type { SignInSettings } from '../../../transports/authorization/sign-in.js'
@@ -176,6 +177,32 @@ test("a client that was registered for one server is no other server's", async (
   assert.is(await of('files').read('client https://login.example'), undefined)
 })
 
+test('what one server behind a gateway says is kept up to a limit, and costs no other', async () => {
+  const { kept, valuesOf } = shared()
+  const values = valuesOf(async () => {})
+  const of = (server: string) => upstreamStorage(values, systemWorld, { issuer: 'i', subject: 's' }, server)
+  const told = (error: Error): string => error.message
+  const [evil, mail] = [of('evil'), of('mail')]
+  const long = { client_id: 'x'.repeat(100_000) }
+  assert.match(
+    String(await evil.write('client https://a.example', long).catch(told)),
+    /evil: .* is longer than 16384/,
+  )
+  for (let n = 0; n < 1_000; n += 1) await evil.write(`client https://${n}.example`, { client_id: String(n) })
+  const clients = [...kept.keys()].filter((key) => key.startsWith('upstream ['))
+  assert.is(clients.length, 8)
+  assert.equal(await evil.read('client https://999.example'), { client_id: '999' })
+
+  let refused = ''
+  for (let n = 0; n < 100 && refused === ''; n += 1)
+    await evil.write(`tokens ${n}`, { access_token: 'x'.repeat(1_000) }).catch((error: Error) => {
+      refused = error.message
+    })
+  assert.match(refused, /evil: .* is longer than 65536/)
+  await mail.write('tokens', { access_token: 'a'.repeat(50_000) })
+  assert.is(String((await mail.read('tokens'))?.access_token).length, 50_000)
+})
+
 for (const [claims, expected] of [
   [{ email: 'ada@example.com', email_verified: true, hd: 'example.com' }, 'ada@example.com'],
   [{ email: 'ada@Example.com', email_verified: true, hd: 'example.com' }, 'ada@Example.com'],
@@ -193,38 +220,90 @@ test('another provider vouches for the addresses that it has verified', () => {
   assert.is(ownAddress('https://login.example', claims), 'ada@example.com')
 })
 
-test('of one grant so many refresh tokens are kept, used ones included', async () => {
+/** Refresh tokens of a grant in an engine of a test, as the library makes them. */
+async function refreshTokens() {
   const { kept, valuesOf } = shared()
-  const fail = (): Error => new Error('never')
   const time = { ms: 0 }
-  const world = { date: () => time.ms }
+  const world = { date: () => time.ms, randomBytes: systemWorld.randomBytes }
+  const ids = new RefreshIds('key', world)
+  const fail = (): Error => new Error('refused')
   const values = valuesOf(async () => {})
-  const parts = { values, world, usedAlready: fail, unavailable: fail, kept: 1_000 }
+  const grantOf = (id: string) => ids.grantOf(id)
+  const parts = { values, world, usedAlready: fail, unavailable: fail, grantOf }
   const tokens = new ValueAdapter('RefreshToken', parts)
-  await new ValueAdapter('Grant', parts).upsert('g', { kind: 'Grant' } as AdapterPayload, 3_600)
-  const make = (n: number) =>
-    tokens.upsert(`t${n}`, { kind: 'RefreshToken', grantId: 'g' } as AdapterPayload, 3_600)
-  for (let n = 0; n < 256; n += 1) await make(n)
-  // each begins a chain of renewals: of all of them there is one record
-  for (let n = 200; n < 210; n += 1) await tokens.consume(`t${n}`)
+  await new ValueAdapter('Grant', parts).upsert('g', { kind: 'Grant' } as AdapterPayload, 86_400)
+  const make = async (nonce?: string, rotations = 0): Promise<string> => {
+    const id = ids.make('g', 86_400)
+    const chain = nonce === undefined ? {} : { nonce }
+    const payload = { kind: 'RefreshToken', grantId: 'g', rotations, ...chain } as AdapterPayload
+    await tokens.upsert(id, payload, 86_400)
+    return id
+  }
+  const count = (): number => [...kept.keys()].filter((key) => key.startsWith('RefreshToken ')).length
+  const isThere = (): boolean => kept.has('Grant g')
+  return { kept, time, tokens, make, count, isThere, ids }
+}
+
+test('of one grant so many refresh tokens are kept, and those that are good first', async () => {
+  const { kept, time, tokens, make, count, isThere } = await refreshTokens()
+  const other = await make()
+  const first = await make()
+  let last = first
+  // one connection renews again and again, the other one does nothing
+  for (let rotation = 1; rotation < 300; rotation += 1) {
+    await tokens.consume(last)
+    // beside it a call that renewed at the same time: it is spent once the chain goes on
+    if (rotation % 10 === 0) await make(first, rotation)
+    last = await make(first, rotation)
+    time.ms += 30_000
+  }
+  assert.is(count(), 256)
   const chains = [...kept].filter(([key]) => key.startsWith('renewed '))
   assert.equal(
     chains.map(([, { text }]) => Object.keys(JSON.parse(text)).length),
-    [10],
+    [1],
   )
-  // a thief who makes many at once does not have the first one forgotten
-  assert.is(await make(256).catch((error: Error) => error.message), 'never')
-  assert.is((await tokens.find('t0'))?.nonce, 't0')
-  time.ms = 1_000
-  await make(257)
-  assert.is([...kept.keys()].filter((key) => key.startsWith('RefreshToken ')).length, 256)
-  assert.is(await tokens.find('t0'), undefined)
-  assert.is((await tokens.find('t257'))?.nonce, 't257')
+  assert.is((await tokens.find(last))?.nonce, first)
+  assert.is((await tokens.find(other))?.nonce, other)
+
+  // the first has no record any more: whoever comes with it ends the grant
+  assert.ok(isThere())
+  assert.is(await tokens.find(first), undefined)
+  assert.not.ok(isThere())
+  assert.is(await tokens.find(last), undefined)
+  assert.is(count(), 0)
+})
+
+test('no more are made than are good at once', async () => {
+  const { tokens, make, count, isThere } = await refreshTokens()
+  const all: string[] = []
+  for (let n = 0; n < 256; n += 1) all.push(await make())
+  assert.is(await make().catch((error: Error) => error.message), 'refused')
+  assert.is(count(), 256)
+  for (const id of all) assert.is((await tokens.find(id))?.nonce, id)
   await tokens.revokeByGrantId('g')
-  assert.equal(
-    [...kept.keys()].filter((key) => !key.startsWith('just used ')),
-    [],
-  )
+  assert.equal([count(), isThere()], [0, false])
+})
+
+test('a made-up refresh token, or one that is too old, ends nothing', async () => {
+  const { time, tokens, isThere, ids } = await refreshTokens()
+  const real = ids.make('g', 60)
+  const forged = [
+    'g',
+    '',
+    real.slice(0, -1),
+    `${real}x`,
+    real.replace(/^./, (letter) => (letter === 'a' ? 'b' : 'a')),
+    real.replace('.g.', '.h.'),
+    new RefreshIds('other key', systemWorld).make('g', 60),
+  ]
+  for (const id of forged) assert.is(await tokens.find(id), undefined, id)
+  time.ms = 60_000
+  assert.is(await tokens.find(real), undefined)
+  assert.ok(isThere())
+  time.ms = 59_999
+  assert.is(await tokens.find(real), undefined)
+  assert.not.ok(isThere())
 })
 
 test('the record of a browser has the clients that were let in alone', async () => {
@@ -235,7 +314,7 @@ test('the record of a browser has the clients that were let in alone', async () 
     world: systemWorld,
     usedAlready: never,
     unavailable: never,
-    kept: 0,
+    grantOf: () => undefined,
   }
   const others = Array.from({ length: 100 }, (_, at) => [`https://client.example/${at}`, {}])
   const authorizations = { ...Object.fromEntries(others), mine: { sid: '1', grantId: 'g' } }
