@@ -2,6 +2,7 @@ import type { JsonObject } from '../../protocol/wire/json.js'
 import { stackOf } from '../../runtime/base/errors.js'
 import { pause, withDeadline } from '../../runtime/time/wait.js'
 import type { World } from '../../runtime/time/world.js'
+import { TransportError } from '../../transports/base/errors.js'
 import { ClientError } from '../base/errors.js'
 import { AskedTimes } from './asked.js'
 import { createAsker, type Asker } from './ask.js'
@@ -340,6 +341,11 @@ export class AuthFlow {
         this.#unsaved = undefined
         return tokens
       } catch (error) {
+        if (isTooLong(error)) {
+          warn(error)
+          this.#unsaved = undefined
+          return tokens
+        }
         const unsaved = { tokens, found, usedUp: usedUp ?? this.#unsaved?.usedUp }
         this.#unsaved = unsaved
         this.#desk.flush = () => this.#flush(unsaved)
@@ -398,4 +404,9 @@ function warn(error: unknown): void {
   process.emitWarning(`new tokens cannot be stored, other programs have the old ones: ${stackOf(error)}`, {
     code: 'CADUCEUS_STRAY',
   })
+}
+
+/** What no storage will ever take: it is good for as long as the program. */
+function isTooLong(error: unknown): boolean {
+  return error instanceof TransportError && error.code === 'MESSAGE_TOO_LONG'
 }

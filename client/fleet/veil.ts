@@ -60,7 +60,7 @@ export function veilOf(values: ReadonlyMap<string, string>): (text: string) => s
   const forms = new Map<string, string>()
   for (const [value, name] of values)
     for (const form of [value, ...addressForms(value)])
-      if (value.length >= shortest) forms.set(form, `\${${name}}`)
+      if (form.length >= shortest) forms.set(form, `\${${name}}`)
   // a short one may be a part of a long one, which would not be found any more
   const all = [...forms].sort(([one], [other]) => other.length - one.length)
   return (given) => all.reduce((rest, [value, name]) => rest.replaceAll(value, name), given)
@@ -80,9 +80,15 @@ function addressForms(value: string): string[] {
 
 /** What an address escapes in its path is less than what `encodeURI` does, and more. */
 function inPath(value: string): string {
-  return Object.assign(new URL('http://a'), { pathname: value }).pathname.slice(1)
+  const { pathname } = Object.assign(new URL('http://a'), { pathname: value })
+  return whole(value.startsWith('/') ? pathname : pathname.slice(1), value)
 }
 
 function inQuery(value: string): string {
-  return Object.assign(new URL('http://a'), { search: value }).search.slice(1)
+  return whole(Object.assign(new URL('http://a'), { search: value }).search.slice(1), value)
+}
+
+/** The form, unless it has lost a part, as `..` has in a path. */
+function whole(form: string, value: string): string {
+  return decodeURIComponent(form) === value ? form : value
 }

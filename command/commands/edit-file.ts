@@ -3,7 +3,7 @@ import { access, lstat, readFile, realpath } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { ServerError, TransportError } from 'caduceus'
 import { lockFile } from '../../client/auth/file-storage.js'
-import { isObject } from '../../protocol/wire/json.js'
+import { isObject, type JsonObject } from '../../protocol/wire/json.js'
 import { ifThere } from '../../runtime/base/files.js'
 import { messageOf } from '../../runtime/base/errors.js'
 import { systemWorld, type World } from '../../runtime/time/world.js'
@@ -130,12 +130,12 @@ async function checkText(
   const fill = async ({ entry }: FoundServer) => filledForCheck(entry) as FoundServer['entry']
   try {
     const team = await readTeamFile(file, text, names, fill)
-    // what was there before is not asked for again: its files may be on another machine
-    if (JSON.stringify(sectionIn(whole)) !== JSON.stringify(sectionBefore(file, before))) {
-      listenAs(file, team, 0, undefined)
-      serverOptionsOf(file, team)
-      for (const { name, entry } of servers) checkLogin(name, entry, team.servers.get(name))
-    }
+    const [section, had] = [sectionIn(whole), sectionBefore(file, before)]
+    const { tls: _, ...listen } = team.listen
+    // the files of what was there before may be on another machine
+    listenAs(file, isAlike(section.listen, had.listen) ? { ...team, listen } : team, 0, undefined)
+    if (!isAlike(section.engine, had.engine)) serverOptionsOf(file, team)
+    for (const { name, entry } of servers) checkLogin(name, entry, team.servers.get(name))
   } catch (error) {
     if (!(error instanceof UsageError || error instanceof TransportError || error instanceof ServerError))
       throw error
@@ -157,17 +157,22 @@ async function checkText(
   }
 }
 
-function sectionIn(whole: unknown): unknown {
-  return isObject(whole) ? whole.caduceus : undefined
+function sectionIn(whole: unknown): JsonObject {
+  return isObject(whole) && isObject(whole.caduceus) ? whole.caduceus : {}
 }
 
-function sectionBefore(file: string, text: string | undefined): unknown {
+/** That of a file that is broken is empty. */
+function sectionBefore(file: string, text: string | undefined): JsonObject {
   try {
-    return text === undefined ? undefined : sectionIn(parseJsonc(text, file))
+    return text === undefined ? {} : sectionIn(parseJsonc(text, file))
   } catch (error) {
-    if (error instanceof UsageError) return undefined
+    if (error instanceof UsageError) return {}
     throw error
   }
+}
+
+function isAlike(one: unknown, other: unknown): boolean {
+  return JSON.stringify(one) === JSON.stringify(other)
 }
 
 /** The servers of before; of a file that has none, none. */

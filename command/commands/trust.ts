@@ -103,8 +103,9 @@ function textOfChanges(changes: readonly Change[]): string {
 }
 
 function problemOf(before: PinnedDefinition | undefined): readonly string[] {
-  if (before === undefined || digestOf(before.definition) === before.digest) return []
+  if (before === undefined) return []
   if (before.definition === undefined) return ['  ! the lock file has its digest alone, for want of room']
+  if (digestOf(before.definition) === before.digest) return []
   return ['  ! its definition in the lock file is not the one that was pinned']
 }
 

@@ -21,6 +21,8 @@ const version = 1
  */
 const mostCharacters = 4 * 1024 * 1024
 const mostInFull = 1024 * 1024
+/** Characters before each line of a definition. */
+const outerIndent = 8
 
 /** The lock file of a configuration: `mcp.lock.json` of `mcp.json`. */
 export function lockFileOf(file: string): string {
@@ -86,7 +88,14 @@ export class LockFile implements Pins {
 
   /** From now on the definitions of a server are these, and no others. */
   accept(server: string, definitions: ReadonlyMap<string, PinnedDefinition>): Promise<void> {
-    return this.#change((before) => new Map(before).set(server, definitions))
+    return this.#change((before) => {
+      const all = added(new Map(), definitions)
+      if (all === undefined)
+        throw new UsageError(
+          `${server} lists more than the ${mostCharacters} characters that fit ${this.path}`,
+        )
+      return new Map(before).set(server, all)
+    })
   }
 
   onChange(fn: () => void): () => void {
@@ -166,9 +175,11 @@ function charactersOf(definitions: Definitions): number {
   return [...definitions].reduce((sum, [key, pinned]) => sum + sizeOf(key, pinned), 0)
 }
 
-/** What stands around it is counted, too. */
+/** Characters as they stand in the file, with what is around them: what is nested deep has long lines there. */
 function sizeOf(key: string, { digest, definition }: PinnedDefinition): number {
-  return key.length + digest.length + (JSON.stringify(definition)?.length ?? 0) + 100
+  const text = definition === undefined ? '' : jsonText(definition, 2)
+  const lines = text.split('\n').length
+  return jsonText(key).length + digest.length + text.length + lines * outerIndent + 100
 }
 
 /** Empty for a file that is not there. Rejects with UsageError for one that is none, or is broken. */

@@ -210,7 +210,7 @@ export class Roster implements Upstreams {
         transport,
         era: 'auto',
         probeTimeout: 2_000,
-        // one that is frozen takes a minute and a half of silence
+        // one that is frozen, or busy in one go, is given up after two minutes at most
         health: { every: 30_000, misses: 3 },
         ...(verbose !== true && { logger: false as const }),
       })

@@ -23,7 +23,7 @@ export interface ObjectStorage {
 export interface DurableObjectOptions {
   /** `state.storage` of an object whose class keeps SQLite (`new_sqlite_classes` of its migration). */
   readonly storage: ObjectStorage
-  /** What is kept is sealed with the first, and opened with any. Default: a secret in the storage. */
+  /** Logins are sealed with the first, and opened with any. Default: a secret in the storage. */
   readonly keys?: Secrets
 }
 

@@ -11,7 +11,7 @@ import type { ValueEngine } from './values.js'
 
 /**
  * Where what must survive lives, for the option `engine` of `startServer`: what `inMemory()`, `files()`,
- * `sealed()` and `records()` return, and what `redis()` returns, or an engine of your own (`ClusterEngine`).
+ * `sealed()`, `records()` and `durableObject()` return, and what `redis()` returns, or an engine of your own (`ClusterEngine`).
  */
 export type ServerEngine = LocalEngine | ClusterEngine
 
@@ -39,7 +39,7 @@ export interface OpenEngine {
   readonly secrets?: Secrets | undefined
 }
 
-/** An engine of one program, and its processes; made by `inMemory`, `files`, `sealed` and `records`. */
+/** An engine of one program, and its processes; made by `inMemory()`, `files()` and their like. */
 export class LocalEngine {
   /** As errors and reports call it. */
   readonly name: string
@@ -59,7 +59,7 @@ export class LocalEngine {
 /** Reads the option `engine`. Throws BAD_OPTION. */
 export function readEngine(engine: unknown): ServerEngine | undefined {
   if (engine === undefined || engine instanceof LocalEngine || isClusterEngine(engine)) return engine
-  const expected = 'what inMemory(), files(), redis(), sealed() or records() returns'
+  const expected = 'what inMemory(), files(), redis(), sealed(), records() or durableObject() returns'
   throw optionError('engine', `engine: expected ${expected}, got ${show(engine)}`)
 }
 

@@ -159,6 +159,20 @@ test('what serve would not take is told with its place, and not written', async 
   assert.match(err, /not all is checked, since a variable stands there.*listen\.port/)
 })
 
+test('what an edit leaves alone is not looked for here, and what it breaks is told', async (t) => {
+  const listen = '"listen": { "tls": { "cert": "of-another-machine.pem", "key": "k.pem" } }'
+  const login = '"servers": { "one": { "auth": "oauth", "per": "principal" } }'
+  const { does, refuses } = place(
+    t,
+    `{ "mcpServers": { "one": { "url": "https://x.example" } }, "caduceus": { ${listen}, ${login} } }`,
+  )
+  await does('config', 'set', 'caduceus.rate', '{"calls":1,"per":"minute"}')
+  const started = ['config', 'set', 'mcpServers.one', '{"command":"one"}']
+  await refuses(started, /servers\.one\.auth: expected a server with a url/)
+  const elsewhere = ['config', 'set', 'caduceus.listen.tls.cert', 'none.pem']
+  await refuses(elsewhere, /none\.pem cannot be read \(ENOENT\)/)
+})
+
 test('names such as __proto__, and those with dots, are plain names', async (t) => {
   const { does, read } = place(t, '{"mcpServers":{}}')
   await does('add', '__proto__', '--', 'one')

@@ -175,6 +175,32 @@ test('a server that lists more and more has so much room in the lock file', asyn
   assert.equal(last.definitionsOf('honest').get('tool a')?.definition, definition)
 })
 
+test('what is nested deep has the room that it takes in the file', async (t) => {
+  const path = join(newHome(t), 'mcp.lock.json')
+  const file = new LockFile(path, 'caduceus trust')
+  let definition: unknown = Array.from({ length: 20_000 }, () => 1)
+  for (let depth = 0; depth < 60; depth += 1) definition = [definition]
+  for (let n = 0; n < 10; n += 1)
+    await file.add('deep', new Map([[`tool ${n}`, { digest: 'd', definition }]]))
+  assert.ok(statSync(path).size < 2 * 1024 * 1024, String(statSync(path).size))
+  await file.accept('deep', new Map([['tool a', { digest: 'd', definition }]]))
+  assert.ok(statSync(path).size < 2 * 1024 * 1024, String(statSync(path).size))
+})
+
+test('of a definition that the file has as a digest a change is shown, and accepted', async (t) => {
+  const { home } = place(t, { pin: true })
+  const path = join(home, 'mcp.lock.json')
+  const pins = { 'tool read': { digest: 'sha256-of-before' }, 'tool gone': { digest: 'sha256-of-another' } }
+  writeFileSync(path, JSON.stringify({ version: 1, servers: { one: pins } }))
+  const { code, out, err } = await caduceus(t, ['trust', 'one', '--yes'], { home })
+  assert.is(code, 0, err)
+  assert.match(`${out}${err}`, /tool gone: gone/)
+  assert.match(
+    `${out}${err}`,
+    /tool read: changed\n {2}! the lock file has its digest alone, for want of room/,
+  )
+})
+
 test('names in the lock file are names, whatever they are', async (t) => {
   const path = join(newHome(t), 'mcp.lock.json')
   const one = new LockFile(path, 'caduceus trust')

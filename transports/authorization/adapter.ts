@@ -30,6 +30,8 @@ const usedFields = [
 const siblings = { within: 15_000, most: 16 }
 /** Milliseconds that the clock of whoever makes a proof may be ahead: it is good for as long more. */
 const proofSkew = 300_000
+/** Milliseconds by which the clocks of nodes may differ, and a second that is not counted. */
+const clocks = 11_000
 /** Refresh tokens of one grant, with those that were used. */
 const mostTokens = 256
 
@@ -129,10 +131,13 @@ export class ValueAdapter implements Adapter {
     const renewed = readRenewed(await this.#values.get(renewedKey(grantId)))
     for (const id of ids) {
       const kept = await this.#values.get(this.#keyOf(id))
-      if (kept === undefined || kept.text === '') return id
+      if (kept === undefined) return id
+      if (kept.text === '') continue
       const { consumed, nonce = '', rotations = 0 } = JSON.parse(kept.text) as AdapterPayload
-      const isRecent = typeof consumed === 'number' && this.#world.date() - consumed * 1_000 < siblings.within
-      const isLeft = (renewed[nonce]?.[0] ?? -1) >= rotations
+      const isRecent =
+        typeof consumed === 'number' && this.#world.date() - consumed * 1_000 < siblings.within + clocks
+      const [last = -1, lastId] = renewed[nonce] ?? []
+      const isLeft = last >= rotations && lastId !== id
       if (!isRecent && (consumed !== undefined || isLeft)) return id
     }
     return undefined
@@ -152,7 +157,8 @@ export class ValueAdapter implements Adapter {
   /** A token of ours without a record was used, and forgotten: thief or owner, the grant ends. */
   async #endForgotten(id: string): Promise<void> {
     const grantId = this.#kind === 'RefreshToken' ? this.#grantOf(id) : undefined
-    if (grantId === undefined) return
+    // what cannot be read is there: this node has not got all keys yet
+    if (grantId === undefined || (await this.#values.get(this.#keyOf(id))) !== undefined) return
     const grant = await this.#values.get(grantKey(grantId))
     if (grant !== undefined && grant.text !== '') await endGrant(this.#values, grantId)
   }

@@ -1,3 +1,5 @@
+import { pause } from '../../runtime/time/wait.js'
+import type { World } from '../../runtime/time/world.js'
 import { TransportError } from '../base/errors.js'
 import type { Values } from '../contract/values.js'
 import {
@@ -7,6 +9,7 @@ import {
   isDocument,
   prolong,
   put,
+  takeOnce,
   unusedClient,
   usedClient,
 } from './adapter.js'
@@ -17,7 +20,9 @@ export const longestGrant = 365 * 24 * 3_600_000
 /** Grants of one user, for all programs and browsers. */
 const mostGrants = 100
 /** How often a list is changed that others change, too. */
-const mostTries = 10
+const mostTries = 20
+/** Milliseconds before another try, at most. */
+const longestPause = 50
 
 /** Who has let which client in. */
 interface Consent {
@@ -29,19 +34,31 @@ interface Consent {
 /** One that is kept: its client may be one of many users. */
 type KeptGrant = readonly [grantId: string, clientId: string]
 
-/** What users have granted: so much for each, and with the last grant to a client that ends, too. */
+/** What users have granted: so much for each. A client to which nobody has a grant any more is one that was never used. */
 export class Grants {
   readonly #values: Values
+  readonly #world: World
 
-  constructor(values: Values) {
+  constructor(values: Values, world: World) {
     this.#values = values
+    this.#world = world
   }
 
   /**
    * Notes a new one, by which the client is sent to that address alone. A user has so many at most: the oldest
    * ends. Rejects with CLUSTER_UNAVAILABLE where others of the user begin again and again.
    */
-  async note({ grantId, accountId, clientId }: Consent, redirectUri: string): Promise<void> {
+  async note(consent: Consent, redirectUri: string): Promise<void> {
+    try {
+      await this.#note(consent, redirectUri)
+    } catch (error) {
+      // what is in no list would never end
+      await endGrant(this.#values, consent.grantId).catch(() => {})
+      throw error
+    }
+  }
+
+  async #note({ grantId, accountId, clientId }: Consent, redirectUri: string): Promise<void> {
     await put(this.#values, redirectKey(grantId), digest(redirectUri), longestGrant)
     await this.#count(clientId, 1)
     const key = listKey(accountId)
@@ -49,7 +66,10 @@ export class Grants {
       const was = await this.#values.get(key)
       const all = [...readList(was?.text), [grantId, clientId] as const]
       const text = JSON.stringify(all.slice(-mostGrants))
-      if (!(await this.#values.set(key, text, { ttl: longestGrant, was }))) continue
+      if (!(await this.#values.set(key, text, { ttl: longestGrant, was }))) {
+        await this.#pause()
+        continue
+      }
       for (const oldest of all.slice(0, -mostGrants)) await this.#end(oldest)
       return
     }
@@ -65,9 +85,8 @@ export class Grants {
 
   /** Ends all of an account. */
   async endAll(accountId: string): Promise<void> {
-    const was = await this.#values.get(listKey(accountId))
-    for (const one of readList(was?.text)) await this.#end(one)
-    await put(this.#values, listKey(accountId), undefined, 1)
+    // of all that do it at once one counts
+    for (const one of readList(await takeOnce(this.#values, listKey(accountId)))) await this.#end(one)
   }
 
   async #end([grantId, clientId]: KeptGrant): Promise<void> {
@@ -83,13 +102,21 @@ export class Grants {
       const was = await this.#values.get(key)
       const count = Math.max(0, Number(was?.text ?? 0) + more)
       const text = count === 0 ? undefined : String(count)
-      if (!(await this.#values.set(key, text, { ttl: usedClient, was }))) continue
+      if (!(await this.#values.set(key, text, { ttl: usedClient, was }))) {
+        await this.#pause()
+        continue
+      }
       if (count === 0) await this.#keepClient(clientId, unusedClient)
       // of two at once, one of which ends the last: whoever is later sees the count
       if (await this.#isIn(clientId)) await this.#keepClient(clientId, usedClient)
       return
     }
     throw unavailable('the client is let in by too many at once')
+  }
+
+  /** Of many that change one record at once the next try meets fewer. */
+  #pause(): Promise<void> {
+    return pause(this.#world.random() * longestPause, this.#world)
   }
 
   async #isIn(clientId: string): Promise<boolean> {

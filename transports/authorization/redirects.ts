@@ -6,6 +6,13 @@ export function isOnDevice({ protocol, hostname }: URL): boolean {
   return protocol === 'http:' && loopback.has(hostname)
 }
 
+/** Whether whoever listens there may be any program of the device (RFC 8252, section 8.6). */
+export function isOfProgram(address: string): boolean {
+  if (!URL.canParse(address)) return true
+  const { protocol, hostname } = new URL(address)
+  return protocol !== 'https:' || loopback.has(hostname)
+}
+
 /** Schemes that the programs of a system take: none of them is a client. */
 const ofOthers =
   /^(?:about|afp|android-app|blob|callto|chrome.*|data|facetime.*|file|filesystem|ftps?|gopher|intent|itms.*|jar|javascript|ldaps?|mailto|ms-.*|nfs|res|search-ms|sftp|shell|smb|sms|ssh|tel|telnet|vbscript|view-source|vnc|wss?|x-apple.*):$/

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type Provider from 'oidc-provider'
 import type {
@@ -63,7 +64,7 @@ import { IdentityProvider, type SignedInUser } from './provider.js'
 import { type LoginProof, openLogin, type ProviderLogin, type ProviderTokens } from './provider-login.js'
 import { RateLimits, type SignInLimits } from './rate-limits.js'
 import { RefreshIds } from './refresh-ids.js'
-import { isForbidden, isOnDevice } from './redirects.js'
+import { isForbidden, isOfProgram, isOnDevice } from './redirects.js'
 import { baseScope } from './scopes.js'
 import type { SignInSettings } from './sign-in.js'
 import { upstreamTokensKey } from './upstream-storage.js'
@@ -167,8 +168,8 @@ export class AuthorizationServer {
   readonly #names: { readonly session: string; readonly interaction: string; readonly resume: string }
   /** Documents that are being fetched, for which networks, and until when at most. */
   readonly #documents = new Map<string, DocumentFetch>()
-  /** Who looks a client up for a page, by its document. */
-  readonly #seekers = new Map<string, string>()
+  /** The network for which a client is looked up for a page. */
+  readonly #seeker = new AsyncLocalStorage<string>()
   readonly #networks = new WeakMap<IncomingMessage, string>()
   /** What browsers have in their cookie, of requests that begin or go on with an authorization. */
   readonly #browsers = new WeakMap<IncomingMessage, string>()
@@ -183,7 +184,7 @@ export class AuthorizationServer {
     this.#login = login
     this.#users = new Users(settings, values, world)
     this.#credentials = new UserCredentials(values, login, world)
-    this.#grants = new Grants(values)
+    this.#grants = new Grants(values, world)
     this.#refreshIds = new RefreshIds(keys.cookies, world)
     this.#limits = new RateLimits(settings.limits, world)
     this.#names = settings.issuer.startsWith('https:')
@@ -292,9 +293,7 @@ export class AuthorizationServer {
       const claims = withLogin(digest(account))
       await put(this.#values, upstreamTokensKey({ issuer, subject, claims }), undefined, 1)
     }
-    await this.#users.signOut({ issuer, subject })
-    // nothing is good any more: what is left goes
-    if (account !== undefined) await this.#grants.endAll(account)
+    await this.#users.signOut({ issuer, subject }, (ended) => this.#grants.endAll(ended))
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse, address: string): Promise<void> {
@@ -482,14 +481,9 @@ export class AuthorizationServer {
     )
   }
 
-  /** The library says nobody who looks. */
-  async #clientFor(clientId: string, network = ''): Promise<Client | undefined> {
-    this.#seekers.set(clientId, network)
-    try {
-      return await this.#provider.Client.find(clientId)
-    } finally {
-      this.#seekers.delete(clientId)
-    }
+  /** The library does not say who looks. */
+  #clientFor(clientId: string, network = ''): Promise<Client | undefined> {
+    return this.#seeker.run(network, () => this.#provider.Client.find(clientId))
   }
 
   /** What the other one of two clicks has come to; undefined if that is not known soon. */
@@ -758,7 +752,7 @@ export class AuthorizationServer {
     if (isForTokens && !isKnown) return false
     const now = this.#world.now()
     for (const [url, { until }] of this.#documents) if (until < now) this.#documents.delete(url)
-    const network = (ctx && this.#networks.get(ctx.req)) ?? this.#seekers.get(clientId) ?? clientId
+    const network = (ctx && this.#networks.get(ctx.req)) ?? this.#seeker.getStore() ?? clientId
     // strangers' documents keep none away that users have let in
     const alike = [...this.#documents.values()].filter((one) => one.isKnown === isKnown)
     const own = alike.filter((one) => one.network === network)
@@ -856,7 +850,7 @@ export class AuthorizationServer {
       'program_on_device',
       'a program on the device asks',
       'consent_required',
-      ({ oidc }) => oidc.result?.consent === undefined && !/^https:/i.test(String(oidc.params?.redirect_uri)),
+      ({ oidc }) => oidc.result?.consent === undefined && isOfProgram(String(oidc.params?.redirect_uri)),
     )
     policy.get('consent')?.checks.add(isProgram)
     const usedAlready = (): Error => new errors.InvalidGrant('it was used already')
@@ -1134,7 +1128,7 @@ function withoutLength(headers: Headers): Headers {
 }
 
 /** The metadata of a client; what is no JSON stays, and the answer says what is wrong. */
-function fitted(body: Buffer, isDocument = false): Buffer {
+function fitted(body: Buffer, isOfDocument = false): Buffer {
   try {
     const { scope: _, grant_types: types, ...metadata } = JSON.parse(body.toString()) as Registration
     const known = Array.isArray(types) ? types.filter((type) => grantTypes.includes(type)) : types
@@ -1144,7 +1138,7 @@ function fitted(body: Buffer, isDocument = false): Buffer {
     const mayDoWithout = Array.isArray(others) && others.includes('none')
     const isUnknown = !authMethods.some((known) => known === method)
     // a document can have no secret, whatever is taken for granted where it says nothing (RFC 7591, 2)
-    const isWithout = isDocument
+    const isWithout = isOfDocument
       ? method === undefined || (mayDoWithout && (isUnknown || isWithSecret))
       : mayDoWithout && isUnknown
     const auth = isWithout ? { token_endpoint_auth_method: 'none' } : {}

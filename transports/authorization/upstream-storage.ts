@@ -84,7 +84,7 @@ export function upstreamStorage(
         const isEmpty = Object.keys(all).length === 0
         const text = isEmpty ? undefined : JSON.stringify(all)
         const own = Object.entries(all).filter(([name]) => name.startsWith(ownPrefix))
-        if (JSON.stringify(own).length > mostOfUser) throw tooLong(server, mostOfUser)
+        if (value !== undefined && JSON.stringify(own).length > mostOfUser) throw tooLong(server, mostOfUser)
         if (await values.set(place, text, { ttl: usedClient, was })) return undefined
         await checkHeld()
       }

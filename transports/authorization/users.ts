@@ -70,12 +70,19 @@ export class Users {
     return user.issuer === this.#issuer ? user : undefined
   }
 
-  /** Ends all that a user has here, on all nodes: who signs in again is another account. */
-  async signOut(identity: UserName): Promise<string | undefined> {
+  /**
+   * Ends all that a user has here, on all nodes: who signs in again is another account. `end` ends what belongs
+   * to it, which is good no more.
+   */
+  async signOut(
+    identity: UserName,
+    end: (account: string) => Promise<void> = async () => {},
+  ): Promise<string | undefined> {
     const account = await this.accountOf(identity)
     if (account === undefined) return undefined
     // in this order: if the engine fails in between, it can be said again
     await put(this.#values, keyOf(account), undefined, 1)
+    await end(account)
     await this.#leave(identity, account)
     return account
   }
