@@ -1,4 +1,11 @@
-import { defineServer, defineTool, durableObject, type ObjectStorage, serveFetch } from 'caduceus/fetch'
+import {
+  defineServer,
+  defineTool,
+  durableObject,
+  field,
+  type ObjectStorage,
+  serveFetch,
+} from 'caduceus/fetch'
 import { oidc, signIn } from 'caduceus/transports'
 
 /** What the types of Workers call it; only what is used here. */
@@ -15,7 +22,15 @@ const count = defineTool({
   name: 'count',
   run: async (_args, ctx) => String(await ctx.update('calls', (calls = 0) => calls + 1)),
 })
-const definition = defineServer({ name: 'shop', version: '1.0.0', tools: [whoami, count] })
+const ask = defineTool({
+  name: 'ask',
+  run: async (_args, ctx) => {
+    const question = { message: 'Which one?', form: { which: field.string() } }
+    const { content } = await ctx.elicit('which', question)
+    return `${ctx.principal?.claims?.email}: ${content?.which}`
+  },
+})
+const definition = defineServer({ name: 'shop', version: '1.0.0', tools: [whoami, count, ask] })
 
 /** One object has the users, their logins and their sessions. */
 export class Sessions {

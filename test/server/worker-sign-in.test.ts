@@ -4,6 +4,7 @@ import { mkdtempSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { http, startClient } from 'caduceus'
 import { fakeIdentityProvider } from 'caduceus/testing'
 import * as assert from 'uvu/assert'
 import { suite, type TestContext } from '../support/suite.js'
@@ -48,6 +49,19 @@ inWorkerd('a client registers, its user signs in and agrees, and a tool knows wh
   const { client, pages } = signedIn(t, resource)
   assert.is((await client.callTool('whoami')).text, 'ada@example.com')
   assert.is(pages.length, 1)
+})
+
+inWorkerd('a tool asks the user who has signed in', async (t) => {
+  const { resource, run } = await start(t)
+  await run()
+  const { auth } = signedIn(t, resource)
+  const client = startClient({
+    transport: http(resource, { auth }),
+    logger: false,
+    onElicit: () => ({ action: 'accept', content: { which: 'the red one' } }),
+  })
+  t.after(() => client.close())
+  assert.is((await client.callTool('ask')).text, 'ada@example.com: the red one')
 })
 
 inWorkerd('an object that was evicted knows its users and their sessions', async (t) => {
