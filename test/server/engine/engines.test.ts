@@ -222,7 +222,7 @@ test('what cannot be an engine is refused by name', async (t) => {
     assert.equal([code, field], ['BAD_OPTION', 'engine'])
     assert.match(
       message,
-      /^engine: expected what inMemory\(\), files\(\), redis\(\), sealed\(\) or records\(\) returns/,
+      /^engine: expected what inMemory\(\), files\(\), redis\(\), sealed\(\), records\(\) or durableObject\(\) returns/,
     )
   }
   const refused: [() => unknown, string][] = [
