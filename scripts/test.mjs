@@ -170,8 +170,8 @@ async function runAll(root, files, { coverage, 'trace-leaks': traceLeaks, only, 
 }
 
 /**
- * The files that run against the bundle, as it is up sooner, with all programs that they start. For a few files of the
- * fast tier it is not worth its build.
+ * The files that run against the bundle, as it is up sooner, with all programs that they start. For a few files of
+ * the fast tier it is not worth its build.
  */
 async function selectBuilt(root, files) {
   const isMany = files.length > filesPerProcess

@@ -60,7 +60,7 @@ export function veilOf(values: ReadonlyMap<string, string>): (text: string) => s
   const forms = new Map<string, string>()
   for (const [value, name] of values)
     for (const form of [value, ...addressForms(value)])
-      if (form.length >= shortest) forms.set(form, `\${${name}}`)
+      if (Math.min(value.length, form.length) >= shortest) forms.set(form, `\${${name}}`)
   // a short one may be a part of a long one, which would not be found any more
   const all = [...forms].sort(([one], [other]) => other.length - one.length)
   return (given) => all.reduce((rest, [value, name]) => rest.replaceAll(value, name), given)

@@ -11,7 +11,8 @@ import type { ValueEngine } from './values.js'
 
 /**
  * Where what must survive lives, for the option `engine` of `startServer`: what `inMemory()`, `files()`,
- * `sealed()`, `records()` and `durableObject()` return, and what `redis()` returns, or an engine of your own (`ClusterEngine`).
+ * `sealed()`, `records()` and `durableObject()` return, and what `redis()` returns, or an engine of your own
+ * (`ClusterEngine`).
  */
 export type ServerEngine = LocalEngine | ClusterEngine
 

@@ -34,7 +34,10 @@ interface Consent {
 /** One that is kept: its client may be one of many users. */
 type KeptGrant = readonly [grantId: string, clientId: string]
 
-/** What users have granted: so much for each. A client to which nobody has a grant any more is one that was never used. */
+/**
+ * What users have granted: so much for each. A client to which nobody has a grant any more is one that was never
+ * used.
+ */
 export class Grants {
   readonly #values: Values
   readonly #world: World

@@ -11,6 +11,7 @@ for (const [value, text, expected] of [
   ['/root', 'the roots of /root are rooted', 'the roots of ${NAME} are rooted'],
   ['../..', 'nothing of ../.. is short', 'nothing of ${NAME} is short'],
   ['/a/..', 'a b c', 'a b c'],
+  ['é', 'http://h/caf%C3%A9', 'http://h/caf%C3%A9'],
   ['?abc', 'abc ?abc', 'abc ${NAME}'],
   ['100%', 'it is 100% so', 'it is ${NAME} so'],
 ] as const)
