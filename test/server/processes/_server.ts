@@ -24,6 +24,14 @@ const server = defineServer({
         for (;;);
       },
     }),
+    blocks: defineTool({
+      input: { ms: field.integer() },
+      run({ ms }): string {
+        const end = performance.now() + ms
+        while (performance.now() < end);
+        return 'blocked'
+      },
+    }),
     native: defineTool({ run: () => String(pbkdf2Sync('a', 'b', 1e9, 64, 'sha512').length) }),
     exit: defineTool({ run: () => process.exit(7) }),
     abort: defineTool({ run: () => process.abort() }),

@@ -221,6 +221,29 @@ test('a short drain loses no call on a connection that was idle', async (t) => {
   )
 })
 
+test('a call that waits in a slow process is read before its connection ends', async (t) => {
+  const { server, client } = await start(t, { processes: 1, timeouts: { drain: 1_000 } })
+  const others = await Promise.all(Array.from({ length: 10 }, () => new RawClient(t, server.url).open()))
+  const long = client.call('works', { ms: 60_000 }).catch(() => undefined)
+  const [other] = others
+  const old = Number(await other?.text('pid'))
+  const reloaded = server.reload()
+  // its successor takes what is new: the old one's last second begins
+  await until(async () => {
+    const fresh = await new RawClient(t, server.url).open()
+    return Number(await fresh.text('pid')) !== old
+  }, patient)
+  const blocks = other?.text('blocks', { ms: 1_500 })
+  await new Promise((resolve) => setTimeout(resolve, 200))
+  const texts = others.slice(1).map((each) => each.text('count').catch(String))
+  assert.equal(
+    await Promise.all(texts),
+    texts.map(() => '1'),
+  )
+  assert.is(await blocks, 'blocked')
+  await Promise.all([reloaded, long])
+})
+
 test('SIGHUP reloads run one after another', async (t) => {
   const { server, client } = await start(t)
   const before = await pids(t, server.url)

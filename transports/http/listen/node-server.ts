@@ -212,7 +212,9 @@ function feed(
       server.prependListener('request', (_request, response) => {
         response.shouldKeepAlive = false
       })
-      scope.clock.setTimeout(() => server.closeIdleConnections(), Math.min(retireTime, keepAliveTimeout, ms))
+      // a slow process reads first what came meanwhile: its timers are before its sockets
+      const close = (): void => void world.setImmediate(() => server.closeIdleConnections())
+      scope.clock.setTimeout(close, Math.min(retireTime, keepAliveTimeout, ms))
       return whenEmpty()
     },
   }
