@@ -92,6 +92,11 @@ export class Calls {
     return this.#table.inFlight.size
   }
 
+  /** Whether a request with this id has no answer yet. */
+  awaits(id: RequestId): boolean {
+    return this.#own.has(id) || this.#table.inFlight.has(id)
+  }
+
   /** Takes a call of a user; sends it if it can. */
   admit(job: Job, reply: Deferred<JsonObject>): void {
     const pending = new Pending(job, reply, (expired) => this.#expire(expired))
@@ -128,14 +133,12 @@ export class Calls {
     }
   }
 
-  /** An answer that nobody waits for is dropped and counted. */
   answer(message: JsonRpcResult | JsonRpcErrorResponse): void {
     const { id } = message
     if (id === undefined) return this.#count('junk')
     if (this.#settleOwn(id, { type: 'answer', message })) return
     const pending = this.#table.inFlight.get(id)
-    if (pending === undefined)
-      return this.#count(typeof id === 'number' && id > 0 && id <= this.#lastId ? 'late' : 'unknown')
+    if (pending === undefined) return this.dropped(id)
     if ('error' in message && message.error.code === errorCodes.unsupportedProtocolVersion) {
       if (this.#misfits(pending, message)) return this.#sendNext()
     }
@@ -143,6 +146,11 @@ export class Calls {
     if ('result' in message) pending.reply.resolve(message.result)
     else pending.reply.reject(serverError(message.error))
     this.#sendNext()
+  }
+
+  /** An answer that nobody waits for is counted. */
+  dropped(id: RequestId): void {
+    this.#count(typeof id === 'number' && id > 0 && id <= this.#lastId ? 'late' : 'unknown')
   }
 
   /** The answer is invalid, and no other will come. */

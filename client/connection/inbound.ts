@@ -1,4 +1,4 @@
-import { decode } from '../../protocol/wire/codec.js'
+import { type DecodeLimits, decode } from '../../protocol/wire/codec.js'
 import { acceptsNotification } from '../../protocol/dialects/dialect.js'
 import { ProtocolError } from '../../protocol/wire/errors.js'
 import { describeLong, keptOfLong } from '../../protocol/wire/long-message.js'
@@ -26,14 +26,20 @@ import { listenedTo } from './listening.js'
 const long = 256 * 1024
 /** Of such, that wait at a time; a server may send more than are asked for. */
 const maxUnread = 64
+/** Of a message that nobody asked for: a server may send as many of these as it likes. */
+const maxUnaskedValues = 20_000
 
 /** Reads a message, at once or behind others: of long answers, which have no order, one in a turn. */
 export function receive(state: Incarnation, { link, text }: LinkNews['message']): void {
-  const { unread } = state
-  const id = text.length > long && unread.size < maxUnread ? idOfAnswer(text) : undefined
-  if (id === undefined) return take(state, text)
+  const { unread, calls } = state
+  // has no more values than characters
+  if (text.length <= maxUnaskedValues) return take(state, text)
+  const id = idOfAnswer(text)
+  if (id === undefined) return take(state, text, { maxValues: maxUnaskedValues })
+  if (!calls.awaits(id)) return calls.dropped(id)
+  if (text.length <= long || unread.size >= maxUnread) return takeAnswer(state, text, id)
   const read = (): void => {
-    if (state.link.is(link)) take(state, text)
+    if (state.link.is(link)) takeAnswer(state, text, id)
   }
   unread.add({ id, size: text.length, read })
   if (unread.size === 1) state.post(() => receiveNext(state))
@@ -51,9 +57,29 @@ function idOfAnswer(text: string): RequestId | undefined {
   return about === 'response' ? id : undefined
 }
 
+/** A text whose two ends say what it answers. Whatever it is: there is no other answer. */
+function takeAnswer(state: Incarnation, text: string, id: RequestId): void {
+  const { calls } = state
+  // there was one while it waited
+  if (!calls.awaits(id)) return calls.dropped(id)
+  const [message] = read(text)
+  if (
+    message !== undefined &&
+    !(message instanceof ProtocolError) &&
+    isResponse(message) &&
+    message.id === id
+  )
+    return calls.answer(message)
+  const error = message instanceof ProtocolError ? message : misleading
+  takeJunk(state, error, text)
+  calls.answeredBadly(id, error)
+}
+
+const misleading = new ProtocolError('INVALID_MESSAGE', 'the ends of the answer say another id than its id')
+
 /** A message or a batch; anything else is counted and dropped. */
-function take(state: Incarnation, text: string): void {
-  for (const message of read(text)) {
+function take(state: Incarnation, text: string, limits?: DecodeLimits): void {
+  for (const message of read(text, limits)) {
     if (message instanceof ProtocolError) takeJunk(state, message, text)
     else if (isRequest(message)) state.questions.take(message)
     else if (isResponse(message)) state.calls.answer(message)
@@ -62,9 +88,9 @@ function take(state: Incarnation, text: string): void {
 }
 
 /** Batches are read in every revision: a server of one without them sends none. */
-function read(text: string): readonly (Message | ProtocolError)[] {
+function read(text: string, limits?: DecodeLimits): readonly (Message | ProtocolError)[] {
   try {
-    const decoded = decode(text)
+    const decoded = decode(text, limits)
     return 'jsonrpc' in decoded ? [decoded] : decoded
   } catch (error) {
     if (error instanceof ProtocolError) return [error]

@@ -8,26 +8,34 @@ export interface DecodeLimits {
   readonly maxDepth?: number
   /** Messages in one batch. Default 100. */
   readonly maxBatch?: number
+  /** Arrays, objects and what is in them. Default 250,000: a few tenths of a second to read. */
+  readonly maxValues?: number
 }
 
 /** A batch: messages, and INVALID_MESSAGE errors in place of elements that are none. */
 export type Batch = readonly (Message | ProtocolError)[]
 
-const defaultLimits: Required<DecodeLimits> = Object.freeze({ maxDepth: 64, maxBatch: 100 })
+const defaultLimits: Required<DecodeLimits> = Object.freeze({
+  maxDepth: 64,
+  maxBatch: 100,
+  maxValues: 250_000,
+})
 const quote = 0x22
 const backslash = 0x5c
+const comma = 0x2c
 const caseBit = 0x20 // makes [ and { one code, and ] and }
 const opener = 0x7b
 const closer = 0x7d
 const readableLength = 65_536
 
 /**
- * Reads one JSON text; an array is a batch, in any revision. Throws PARSE_FAILED, TOO_DEEP or
+ * Reads one JSON text; an array is a batch, in any revision. Throws PARSE_FAILED, TOO_DEEP, TOO_MANY_VALUES or
  * INVALID_MESSAGE. A key `__proto__` becomes a plain own property.
  */
 export function decode(text: string, limits: DecodeLimits = defaultLimits): Message | Batch {
-  const { maxDepth = defaultLimits.maxDepth, maxBatch = defaultLimits.maxBatch } = limits
-  if (isTooDeep(text, maxDepth)) throw tooDeep(text, maxDepth)
+  const { maxDepth = 64, maxBatch = 100, maxValues = defaultLimits.maxValues } = limits
+  const excess = excessOf(text, maxDepth, maxValues)
+  if (excess !== undefined) throw refusal(text, excess, { maxDepth, maxValues })
   const value = parse(text)
   return Array.isArray(value) ? readBatch(value, maxBatch) : readMessage(value)
 }
@@ -76,40 +84,60 @@ function readElement(value: unknown): Message | ProtocolError {
   }
 }
 
-/** JSON.parse does not recurse: the id for the answer can be read. Of a long text its two ends have to tell. */
-function tooDeep(text: string, maxDepth: number): ProtocolError {
+type Excess = 'TOO_DEEP' | 'TOO_MANY_VALUES'
+
+/** The id for the answer can be read, as JSON.parse does not recurse. Of a long text its two ends have to tell. */
+function refusal(
+  text: string,
+  excess: Excess,
+  { maxDepth, maxValues }: Readonly<Record<'maxDepth' | 'maxValues', number>>,
+): ProtocolError {
   const data =
     text.length <= readableLength
       ? describeInvalid(parse(text))
       : describeLong(text.slice(0, keptOfLong), text.slice(-keptOfLong))
-  return new ProtocolError('TOO_DEEP', `arrays and objects may be nested ${maxDepth} deep`, { data })
+  const message =
+    excess === 'TOO_DEEP'
+      ? `arrays and objects may be nested ${maxDepth} deep`
+      : `a message may have ${maxValues} values: send less at a time, or as one text`
+  return new ProtocolError(excess, message, { data })
 }
 
-function isTooDeep(text: string, maxDepth: number): boolean {
-  if (text.length <= 2 * maxDepth) return false
-  return hasMoreThan(text, maxDepth) && depthExceeds(text, maxDepth)
+/** What a text has too much of: to parse it would take too long, or too much memory. */
+function excessOf(text: string, maxDepth: number, maxValues: number): Excess | undefined {
+  if (text.length <= 2 * maxDepth) return undefined
+  const mayBeDeep = hasMoreThan(text, ['{', '['], maxDepth)
+  // without brackets there is no value but one for each comma
+  const mayBeMany = text.length > maxValues && hasMoreThan(text, [',', '{', '['], maxValues)
+  return mayBeDeep || mayBeMany ? measure(text, maxDepth, maxValues) : undefined
 }
 
-/** Counts brackets, also those in strings: a cheap upper bound of the depth, which most texts pass. */
-function hasMoreThan(text: string, count: number): boolean {
+/** Counts characters, also those in strings: a cheap upper bound, which most texts pass. */
+function hasMoreThan(text: string, characters: readonly string[], count: number): boolean {
   let left = count
-  for (const bracket of ['{', '[']) {
-    for (let at = text.indexOf(bracket); at !== -1; at = text.indexOf(bracket, at + 1)) {
+  for (const character of characters) {
+    for (let at = text.indexOf(character); at !== -1; at = text.indexOf(character, at + 1)) {
       if (--left < 0) return true
     }
   }
   return false
 }
 
-function depthExceeds(text: string, maxDepth: number): boolean {
+function measure(text: string, maxDepth: number, maxValues: number): Excess | undefined {
   let depth = 0
+  let values = 0
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at)
     if (code === quote) at = endOfString(text, at)
+    else if (code === comma) values++
     else if ((code | caseBit) === closer) depth--
-    else if ((code | caseBit) === opener && ++depth > maxDepth) return true
+    else if ((code | caseBit) === opener) {
+      values++
+      if (++depth > maxDepth) return 'TOO_DEEP'
+    } else continue
+    if (values > maxValues) return 'TOO_MANY_VALUES'
   }
-  return false
+  return undefined
 }
 
 function endOfString(text: string, start: number): number {

@@ -12,6 +12,8 @@ export type ProtocolErrorCode =
   | 'INVALID_UTF8'
   /** Arrays and objects are nested deeper than they may be. */
   | 'TOO_DEEP'
+  /** There are more arrays, objects and values in them than there may be. */
+  | 'TOO_MANY_VALUES'
   /** A line has more bytes than it may (`data.about`, and `data.id` where it can be read). */
   | 'LINE_TOO_LONG'
   /** An event of a stream has more characters than it may (`data` as of LINE_TOO_LONG). */
@@ -154,6 +156,7 @@ const answers: { readonly [Code in ProtocolErrorCode]?: number } = {
   INVALID_UTF8: errorCodes.parseError,
   INVALID_MESSAGE: errorCodes.invalidRequest,
   TOO_DEEP: errorCodes.invalidRequest,
+  TOO_MANY_VALUES: errorCodes.invalidRequest,
   LINE_TOO_LONG: errorCodes.invalidRequest,
   EVENT_TOO_LONG: errorCodes.invalidRequest,
 }

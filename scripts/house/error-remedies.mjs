@@ -105,6 +105,7 @@ export const remedies = {
   TOO_MANY_PAGES: 'Raise `maxPages`, or ask page by page.',
   TOO_MANY_QUESTIONS: 'Ask less at once.',
   TOO_MANY_ROUNDS: 'The server asks in a circle: tell its author.',
+  TOO_MANY_VALUES: 'Send less at a time, page by page, or the values as one text.',
   UNANSWERED: 'Look at the cause, which your handler threw.',
   UNAUTHORIZED: 'Give `auth` to the transport.',
   WORKER_ENDED: 'Look at `data`. Call again, if it may be made twice.',

@@ -1,4 +1,5 @@
 // second tier: time
+// time limit: 120 s
 import { mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'

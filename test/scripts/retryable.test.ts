@@ -70,6 +70,7 @@ const table: Readonly<Record<string, readonly [Verdict, string]>> = {
   'ProtocolError NO_COMMON_REVISION': ['no', 'the input is at fault'],
   'ProtocolError PARSE_FAILED': ['no', 'the input is at fault'],
   'ProtocolError TOO_DEEP': ['no', 'the input is at fault'],
+  'ProtocolError TOO_MANY_VALUES': ['no', 'the input is at fault'],
   'RuntimeError ACTOR_DEAD': ['no', 'that incarnation has ended'],
   'RuntimeError ALREADY_PRESENT': ['no', 'another call is needed'],
   'RuntimeError ALREADY_STARTED': ['no', 'it is there'],

@@ -33,6 +33,17 @@ test('an address at its session limit is refused until one ends; others are serv
   await fourth.open()
 })
 
+test('a message of millions of values is refused unread, and named', async (t) => {
+  const server = await startTestServer(t, [count])
+  const client = await new RawClient(t, server.url).open()
+  const body = `{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"count","arguments":{"a":[${'{},'.repeat(5_000_000)}0]}}}`
+  const { status, messages } = await client.send('POST', body, client.headers())
+  assert.is(status, 400)
+  assert.is(messages[0]?.id, 5)
+  assert.match(messages[0]?.error?.message ?? '', /may have 250000 values: send less at a time/)
+  assert.is(await client.text('count'), '1')
+})
+
 test('a user at their session limit limits no other, even at the same address', async (t) => {
   const server = await startTestServer(t, [count], {
     limits: { sessionsPerClient: 2 },

@@ -102,6 +102,41 @@ test('depth is measured right after any strings and escapes before the brackets'
   }
 })
 
+test('values pass at the limit and fail beyond it, with the id for the answer', () => {
+  // the message, its params and four members of theirs; and what is in the list
+  const text = (values: number, of = '{}', id = 7) =>
+    `{"jsonrpc":"2.0","id":${id},"method":"a","params":{"list":[${Array(values).fill(of).join()}]}}`
+  const refusal = (json: string, maxValues?: number): unknown => {
+    const error = refusalOf(() => decode(json, maxValues === undefined ? undefined : { maxValues }))
+    return [error.code, error.data]
+  }
+  const refused = ['TOO_MANY_VALUES', { about: 'request', id: 7 }]
+  for (const of of ['1', '"a,[{"', '-1.5e3', 'null']) {
+    assert.is('params' in decode(text(10_000, of), { maxValues: 10_005 }), true, of)
+    assert.equal(refusal(text(10_000, of), 10_004), refused, of)
+  }
+  // an array or an object is one, and one for what is in it
+  assert.is('params' in decode(text(10_000), { maxValues: 20_005 }), true)
+  assert.equal(refusal(text(10_000), 20_004), refused)
+  for (const of of ['{}', '[]', '0', '{"a":1,"b":2}']) assert.equal(refusal(text(300_000, of)), refused, of)
+})
+
+test('what looks like values in a string is one', () => {
+  const message = buildResult(1, { text: '[{,"\\'.repeat(400_000) })
+  assert.equal(decode(encode(message)), message)
+})
+
+test('a text of millions of values is refused in linear time, and is not parsed', () => {
+  for (const of of ['{},', '[],', '0,', '"a":1,', '["b",{}],']) {
+    const start = cpuTime()
+    assert.is(
+      codeOf(() => decode(`{"a":[${of.repeat(16_000_000 / of.length)}`)),
+      'TOO_MANY_VALUES',
+    )
+    assert.ok(cpuTime() - start < 500, of)
+  }
+})
+
 test('deeply nested texts are refused in linear time', () => {
   for (const text of ['['.repeat(4_000_000), '{"a":'.repeat(800_000), '"'.concat('\\"'.repeat(2_000_000))]) {
     const start = cpuTime()
