@@ -32,6 +32,7 @@ const proxies = (texts: readonly string[]): unknown => {
 }
 const engine = ([one = '']: readonly string[]): unknown =>
   /^rediss?:\/\//.test(one) ? { redis: one } : one === '' ? one : { files: resolve(one) }
+const words = ([all = '']: readonly string[]): unknown => all.split(/\s+/).filter((one) => one !== '')
 const rate = ([one = '']: readonly string[]): unknown => {
   const [, calls, per] = /^(\d+)\/(\w+)$/.exec(one) ?? []
   return calls === undefined ? one : { calls: Number(calls), per }
@@ -109,6 +110,10 @@ export const settings: readonly Setting[] = [
     means: 'where sessions and tasks live; default: in memory',
   },
   {
+    ...{ variable: 'CADUCEUS_KEYS', field: 'engine.keys', read: words },
+    means: 'what is kept in Redis is signed with: KEY, with spaces between them; by the environment only',
+  },
+  {
     ...{ flag: 'rate', variable: 'CADUCEUS_RATE', field: 'rate', form: 'CALLS/minute', read: rate },
     means: 'calls of each caller in a second, minute or hour',
   },
@@ -143,18 +148,26 @@ export const settings: readonly Setting[] = [
 /** What was given, besides the file, by the field that it stands for. */
 export type Overrides = ReadonlyMap<string, { readonly value: unknown; readonly from: string }>
 
+/** Variables without which more is allowed: one that is misspelt, or not filled in, must not be left alone. */
+const guarding = [
+  ...[
+    { name: 'CADUCEUS_TOKENS', beginning: 'CADUCEUS_TOKEN', form: 'NAME=TOKEN', without: 'let in everybody' },
+  ],
+  ...[{ name: 'CADUCEUS_KEYS', beginning: 'CADUCEUS_KEY', form: 'KEY', without: 'sign nothing' }],
+] as const
+
 /** Throws UsageError for a variable that is meant to be one of these, and is none. */
 export function readSettings(
   { values }: Pick<Invocation, 'values'>,
   env: Readonly<Record<string, string | undefined>>,
 ): Overrides {
-  const misspelt = Object.keys(env).find((name) => /^CADUCEUS_TOKEN/.test(name) && name !== 'CADUCEUS_TOKENS')
-  // left alone it would let in everybody
-  if (misspelt !== undefined)
-    throw new UsageError(`${misspelt} is not read (did you mean CADUCEUS_TOKENS="NAME=TOKEN ..."?)`)
-  // a variable of somebody else that is not set must not let in everybody
-  if (env.CADUCEUS_TOKENS === '')
-    throw new UsageError('CADUCEUS_TOKENS is empty: give it NAME=TOKEN, or leave it out to let in everybody')
+  for (const { name, beginning, form, without } of guarding) {
+    const misspelt = Object.keys(env).find((one) => one.startsWith(beginning) && one !== name)
+    if (misspelt !== undefined)
+      throw new UsageError(`${misspelt} is not read (did you mean ${name}="${form} ..."?)`)
+    if (env[name]?.trim() === '')
+      throw new UsageError(`${name} is empty: give it ${form}, or leave it out to ${without}`)
+  }
   const given = new Map<string, { readonly value: unknown; readonly from: string }>()
   for (const { flag, variable, field, read } of settings) {
     const option = flag === undefined ? undefined : values[flag]

@@ -40,7 +40,7 @@ export interface TeamFile {
   /** What all servers look like as one. */
   readonly gateway: GatewayOptions
   readonly listen: TeamListening
-  readonly engine: { readonly files: string } | { readonly redis: string } | undefined
+  readonly engine: { readonly files: string } | RedisEngine | undefined
   readonly rate: { readonly calls: number; readonly per: 'second' | 'minute' | 'hour' } | undefined
   /** The port of the page that shows the processes. */
   readonly observe: number | undefined
@@ -61,6 +61,12 @@ export interface TeamFile {
 export interface TeamAudit extends Partial<Omit<AuditFileOptions, 'file'>>, Omit<Audit, 'write'> {
   /** Undefined: as the command line says. */
   readonly file?: string
+}
+
+/** A Redis, and what is kept there is signed with. */
+interface RedisEngine {
+  readonly redis: string
+  readonly keys?: readonly string[]
 }
 
 /** Where the team listens. */
@@ -103,6 +109,8 @@ const listenFields = [
 ] as const
 /** Characters that a token has at least: a shorter one may be guessed. */
 const shortestToken = 16
+/** As `redis()` has it. */
+const shortestKey = 32
 
 /**
  * Reads the section `caduceus` of a host's file, which hosts leave alone. `names` are those of its servers.
@@ -123,7 +131,8 @@ export async function readTeamFile(
   if (misspelt !== undefined && misspelt !== 'caduceus')
     throw new UsageError(`${file} has a section ${show(misspelt)}${didYouMean(misspelt, ['caduceus'])}`)
   const wrong = (field: string, problem: string): UsageError => {
-    const given = [...overrides].find(([name]) => field === name || field.startsWith(`${name}.`))
+    // `engine.keys` may come from somewhere else than `engine`
+    const given = [...overrides].findLast(([name]) => field === name || field.startsWith(`${name}.`))
     if (given !== undefined) return new UsageError(`${given[1].from}: ${problem.replace(/^[\w.]+: /, '')}`)
     const at = placeOf(whole, field === '' ? 'caduceus' : `caduceus.${field}`, places)
     const lines = text.slice(0, at).split('\n')
@@ -232,11 +241,28 @@ function readTls(value: unknown, { readFields, readText }: TeamReaders) {
 }
 
 function readEngine(value: unknown, { readFields, readText, badOption }: TeamReaders): TeamFile['engine'] {
-  const { files, redis } = readFields(value, 'engine', ['files', 'redis'], 'engine.')
+  const { files, redis, keys } = readFields(value, 'engine', ['files', 'redis', 'keys'], 'engine.')
+  // what was given is not shown: it may have a password, and keys
   if ((files === undefined) === (redis === undefined))
-    throw badOption('engine', '{ "files": "FOLDER" } or { "redis": "redis://..." }', value)
-  if (files !== undefined) return { files: readText(files, 'engine.files') }
-  return { redis: readText(redis, 'engine.redis') }
+    throw badOption('engine', '{ "files": "FOLDER" } or { "redis": "redis://..." }', undefined)
+  if (files === undefined)
+    return {
+      redis: readText(redis, 'engine.redis'),
+      ...(keys !== undefined && { keys: readKeys(keys, badOption) }),
+    }
+  if (keys !== undefined)
+    throw badOption('engine.keys', 'none: they are for { "redis": "redis://..." }', undefined)
+  return { files: readText(files, 'engine.files') }
+}
+
+function readKeys(value: unknown, badOption: TeamReaders['badOption']): readonly string[] {
+  const isFit = (key: unknown): key is string => typeof key === 'string' && key.length >= shortestKey
+  if (Array.isArray(value) && value.length > 0 && value.every(isFit)) return value
+  throw badOption(
+    'engine.keys',
+    `an array of texts of ${shortestKey} characters or more, the first of which signs`,
+    undefined,
+  )
 }
 
 function readRate(value: unknown, { readFields, readCount, readWord }: TeamReaders) {

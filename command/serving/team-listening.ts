@@ -93,7 +93,7 @@ export function serverOptionsOf(
       engine:
         'files' in engine
           ? files({ folder: resolve(dirname(file), engine.files) })
-          : redis({ url: engine.redis }),
+          : redis({ url: engine.redis, keys: engine.keys }),
     }),
     ...(rate !== undefined && { limits: { rate } }),
   }

@@ -140,7 +140,7 @@ redisTest(test, 'the image serves, and its sessions survive a restart in Redis',
   assert.is(environment.CADUCEUS_ENGINE, 'redis://redis:6379')
   await servedTwice(t, home, args, {
     ...{ ...env, ...environment, CADUCEUS_HTTP: '0', CADUCEUS_ENGINE: redis.url },
-    ...{ CADUCEUS_TOKENS: `ada=${ada}`, MEMORY_FILE: join(home, 'memory') },
+    ...{ CADUCEUS_KEYS: ada.repeat(4), CADUCEUS_TOKENS: `ada=${ada}`, MEMORY_FILE: join(home, 'memory') },
   })
 })
 

@@ -19,6 +19,8 @@ const read = (
     readSettings({ values }, env),
   )
 
+const key = 'k'.repeat(32)
+
 test('an option comes before a variable, and that before the file', async () => {
   const section = { listen: { port: 1, host: '127.0.0.1', path: '/file' }, rate: { calls: 1, per: 'hour' } }
   const env = { CADUCEUS_HTTP: '2', CADUCEUS_PATH: '/variable', CADUCEUS_RATE: '', CADUCEUS_HOST: '::1' }
@@ -32,7 +34,14 @@ test('each of them has a value that is taken, and a variable of its own', async 
     ...{ 'listen.port': '0', 'listen.host': '0.0.0.0', 'listen.path': '/m', 'listen.allowedHosts': 'a, b:1' },
     ...{ 'listen.allowedOrigins': 'https://a.example', 'listen.trustProxy': '2', 'listen.health': 'true' },
     ...{ 'listen.tls.cert': 'c', 'listen.tls.key': 'k', tokens: 'ada=0123456789abcdef', rate: '60/minute' },
-    ...{ engine: 'redis://r:1', idle: '5000', 'metrics.port': '9464', 'metrics.host': '::1', observe: '0' },
+    ...{
+      engine: 'redis://r:1',
+      'engine.keys': `${key}  ${key}2`,
+      idle: '5000',
+      'metrics.port': '9464',
+      'metrics.host': '::1',
+      observe: '0',
+    },
     ...{ 'log.level': 'debug', 'log.format': 'json' },
   }
   assert.equal(settings.map(({ field }) => field).sort(), Object.keys(samples).sort())
@@ -44,6 +53,7 @@ test('each of them has a value that is taken, and a variable of its own', async 
   assert.is(team.idle, 5000)
   assert.equal(team.metrics, { port: 9464, host: '::1' })
   assert.equal(team.rate, { calls: 60, per: 'minute' })
+  assert.equal(team.engine, { redis: 'redis://r:1', keys: [key, `${key}2`] })
   assert.equal([...(team.tokens?.values() ?? [])], [{ name: 'ada', scopes: [] }])
   assert.is((serverOptionsOf('f', team).logLevels as Record<string, string>)['server.request'], 'debug')
 })
@@ -60,6 +70,15 @@ test('what is wrong is told by the name under which it was given', async () => {
     [{}, { CADUCEUS_TOKENS: 'secret' }, /^CADUCEUS_TOKENS: expected NAME=TOKEN/],
     [{}, { CADUCEUS_TOKENS: 'ada=short' }, /^CADUCEUS_TOKENS: expected a token of 16/],
     [{}, { CADUCEUS_TOKENS: '' }, /^CADUCEUS_TOKENS is empty/],
+    [{}, { CADUCEUS_KEYS: ' ' }, /^CADUCEUS_KEYS is empty: give it KEY, or leave it out to sign nothing/],
+    [{}, { CADUCEUS_KEY: key }, /^CADUCEUS_KEY is not read \(did you mean CADUCEUS_KEYS="KEY ..."\?\)$/],
+    [
+      { engine: 'redis://r:1' },
+      { CADUCEUS_KEYS: `${key} short` },
+      /^CADUCEUS_KEYS: expected an array of texts of 32/,
+    ],
+    [{ engine: 'kept' }, { CADUCEUS_KEYS: key }, /^CADUCEUS_KEYS: expected none: they are for/],
+    [{}, { CADUCEUS_KEYS: key }, /engine: expected \{ "files"/],
     [{}, { CADUCEUS_TOKENS: 'ada=0123456789abcdef ada=0123456789abcdeg' }, /^CADUCEUS_TOKENS: ada has two/],
     [{}, { CADUCEUS_TOKEN: 'ada=0123456789abcdef' }, /^CADUCEUS_TOKEN is not read/],
   ] as const) {

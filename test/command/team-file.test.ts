@@ -204,6 +204,12 @@ test('what is wrong in the section is told with its line and column', async (t) 
     [{ servers: { one: { permits: 'x' } } }, /caduceus\.servers\.one\.permits: a file has no functions/],
     [{ separator: '/' }, /caduceus\.separator: expected 1 to 8 letters/],
     [{ toolSearch: { pinned: 'x' } }, /caduceus\.toolSearch\.pinned: expected an array of names/],
+    [
+      { engine: { redis: 'redis://r', keys: [adas] } },
+      /caduceus\.engine\.keys: expected an array of texts of 32/,
+    ],
+    [{ engine: { redis: 'redis://r', keys: adas } }, /caduceus\.engine\.keys: expected an array/],
+    [{ engine: { files: 'kept', keys: [`${adas}${adas}${adas}`] } }, /caduceus\.engine\.keys: expected none/],
     [{ engine: {} }, /caduceus\.engine: expected \{ "files": "FOLDER" \} or/],
     [{ rate: { calls: 1, per: 'week' } }, /caduceus\.rate\.per: expected 'second' or 'minute' or 'hour'/],
     [{ listen: { host: '0.0.0.0', port: 0 } }, /allowedHosts/],
