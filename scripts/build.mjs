@@ -3,7 +3,7 @@
 //   node scripts/build.mjs [--maps]
 // With --maps there are source maps, too, which the package does not have: they lead to the sources of the
 // repository.
-import { existsSync, rmSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { bundle, bundleProgram } from './house/bundle.mjs'
@@ -33,6 +33,9 @@ async function main() {
   rmSync(dist, { recursive: true, force: true })
   if (!(await bundleAll(entries))) return 1
   await condense(dist, values.maps)
+  // completes a file of servers in editors
+  const schema = JSON.parse(readFileSync(join(repository, 'command', 'mcp.schema.json'), 'utf8'))
+  writeFileSync(join(dist, 'mcp.schema.json'), JSON.stringify(schema))
   return (await declare({ ...declarations, maps: values.maps })) ? 0 : 1
 }
 

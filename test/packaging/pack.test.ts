@@ -96,7 +96,7 @@ test('the tarball holds bundles, declarations and papers only', async (t) => {
   const { files } = await packOnce(t.signal)
   const expected = [
     /^(?:package\.json|README\.md|LICENSE)$/,
-    /^command\/(?:mcp\.schema\.json|README\.md)$/, // npm takes a README along
+    /^dist\/mcp\.schema\.json$/,
     /^dist\/(?:index|testing|otel|openapi|fetch|(?:runtime|protocol|transports|server|client)\/[\w./-]+)\.js$/,
     /^dist\/(?:index|testing|otel|openapi|fetch|(?:runtime|protocol|transports|server|client)\/index)\.d\.ts$/,
     /^dist\/command\/[\w.-]+\.js$/,
@@ -107,8 +107,7 @@ test('the tarball holds bundles, declarations and papers only', async (t) => {
     files.filter((path) => !expected.some((pattern) => pattern.test(path))),
     [],
   )
-  for (const name of ['README.md', 'LICENSE', 'command/mcp.schema.json'])
-    assert.ok(files.includes(name), name)
+  for (const name of ['README.md', 'LICENSE', 'dist/mcp.schema.json']) assert.ok(files.includes(name), name)
 })
 
 test('the tarball is smaller than 740 kB', async (t) => {
