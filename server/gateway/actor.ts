@@ -1197,9 +1197,11 @@ class Gateway {
     }
     const { accepted, problem } = this.#pinnedOf(name)
     if (accepted === undefined) {
-      const held = new Map([...definitions.keys()].map((key) => [key, `cannot be judged: ${problem}`]))
-      if (place !== undefined) this.#tellHeld(place, definitions, held)
-      return { held, fresh: new Map() }
+      const all = (why: string): ReadonlyMap<string, string> =>
+        new Map([...definitions.keys()].map((key) => [key, why]))
+      if (place !== undefined) this.#tellHeld(place, definitions, all(`cannot be judged: ${problem}`))
+      // the problem may say where files are: callers need not know
+      return { held: all('cannot be judged'), fresh: new Map() }
     }
     const judgement = judge(definitions, accepted, mode)
     if (place !== undefined) this.#tellHeld(place, definitions, judgement.held)

@@ -247,17 +247,21 @@ test('pins that cannot be kept hold for as long as the server runs', async (t) =
   await until(async () => (await names()) === '')
 })
 
-test('pins that cannot be read let nothing through', async (t) => {
+test('pins that cannot be read let nothing through; why is for whoever runs it', async (t) => {
+  const events = heard(t)
   const { pins } = pinsOf()
   const broken = {
     ...pins,
     of() {
-      throw new Error('broken')
+      throw new Error('broken: /srv/mcp.lock.json')
     },
   }
   const { names, refused } = await served(t, { files: changing().up.client }, { pin: true, pins: broken })
   assert.is(await names(), '')
-  assert.match((await refused('files__read')).message, /cannot be judged: broken/)
+  assert.match((await events.next()).problem, /tool read cannot be judged: broken: \/srv\/mcp.lock.json/)
+  const { message } = await refused('files__read')
+  assert.match(message, /tool read of files cannot be judged: it is offered/)
+  assert.not.match(message, /srv/)
 })
 
 test('another node that has seen a definition first counts', async (t) => {

@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises'
+import { get } from 'node:http'
 import * as assert from 'uvu/assert'
 import { startClient } from 'caduceus/client'
 import { defineServer, defineTool, startServer, ToolError } from 'caduceus/server'
@@ -185,11 +186,23 @@ test('metrics have a port of their own, and are nowhere else', async (t) => {
   assert.is(answer.status, 200)
   assert.match(await answer.text(), /^caduceus_processes [1-9]/m)
   assert.is((await fetch(`${own}/mcp`)).status, 404)
+  // a page whose name leads here
+  assert.is(await statusFor(`${own}/metrics`, `evil.example:${port}`), 403)
+  assert.is(await statusFor(`${own}/metrics`, `localhost:${port}`), 200)
   assert.is((await fetch(new URL('/metrics', server.url))).status, 404)
   await server.stop()
   await assertRejects(fetch(`${own}/metrics`))
   assert.throws(() => serveHttp({ metrics: { port: 0 } }), /metrics\.port: expected a port from 1/)
 })
+
+function statusFor(url: string, host: string): Promise<number | undefined> {
+  return new Promise((resolve, reject) => {
+    get(url, { headers: { host } }, (response) => {
+      response.resume()
+      resolve(response.statusCode)
+    }).on('error', reject)
+  })
+}
 
 async function assertRejects(promise: Promise<unknown>): Promise<void> {
   assert.ok(
