@@ -36,9 +36,11 @@ export function begin(
         const found = pattern.exec(told)
         if (found === null) return
         told = told.slice(found.index + found[0].length)
+        clearTimeout(timer)
         child.stderr.off('data', look)
         resolve(found)
       }
+      const timer = setTimeout(() => reject(new Error(`${pattern} is not told, but: ${told}`)), patience)
       child.stderr.on('data', look)
       void ended.then(() => reject(new Error(`ended, and told: ${told}`)))
       look()
@@ -55,5 +57,8 @@ export function connectTo(t: TestContext, url: string): Client {
   t.after(() => client.close())
   return client
 }
+
+/** Ms until a line is given up, which then says what came instead. */
+const patience = 40_000
 
 export const servedAt = /is served at (\S+)/
