@@ -96,6 +96,8 @@ test('a change is held back, told, shown and accepted, while all is served', asy
   // as from a repository
   writeFileSync(lock, former)
   await until(async () => (await names()) === 'one__more', { timeout: 20_000 })
+  // it is new again, and written: whoever writes without the lock must not be between
+  await until(async () => (await names()) !== '' && 'tool more' in locked(), { timeout: 10_000 })
   writeFileSync(lock, '{')
   await line(/mcp\.lock\.json: is no JSON.*nothing pinned is offered until then/)
   await until(async () => (await names()) === '', { timeout: 20_000 })
