@@ -99,7 +99,11 @@ test('two suites started at once in a fresh checkout list, read, get and call it
   const folder = checkOut(t)
   const one = join(folder, 'scripts', 'conformance-client.mjs')
   const outcomes = await Promise.all([1, 2].map(() => runNode([one, url], folder, t.signal)))
-  for (const outcome of outcomes) assert.equal(outcome, { code: 0, output: '' })
+  for (const { code, output } of outcomes) {
+    // on a busy machine the server, which is in this process, keeps it waiting
+    const told = output.replace(/^.*"type":"waiting".*\n/gm, '')
+    assert.equal({ code, told }, { code: 0, told: '' })
+  }
   const each = ['read', 'prompt', 'move {"by":5,"unit":"metre"}']
   assert.equal([...asked].sort(), [...each, ...each].sort())
 })
