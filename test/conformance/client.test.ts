@@ -80,7 +80,7 @@ function checkOut(t: TestContext): string {
   for (const name of [...names, join('test', 'conformance')])
     cpSync(inRoot(name), join(folder, name), {
       recursive: true,
-      filter: (path) => !path.includes('node_modules', folder.length),
+      filter: (path) => !path.includes('node_modules', inRoot().length),
     })
   symlinkSync(inRoot('node_modules'), join(folder, 'node_modules'))
   return folder

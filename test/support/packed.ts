@@ -162,7 +162,10 @@ async function packInto(place: string, signal: AbortSignal): Promise<Packed> {
 /** A copy of what is needed to build; returns its path. */
 export function copyRepository(place: string): string {
   const copy = join(place, 'copy')
-  for (const name of [...sources, ...singles]) cpSync(inRoot(name), join(copy, name), { recursive: true })
+  // documents of large APIs, which `scripts/openapi` installs, are hundreds of MB
+  const filter = (path: string): boolean => !path.includes('node_modules', inRoot().length)
+  for (const name of [...sources, ...singles])
+    cpSync(inRoot(name), join(copy, name), { recursive: true, filter })
   symlinkSync(inRoot('node_modules'), join(copy, 'node_modules'))
   return copy
 }
