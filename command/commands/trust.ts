@@ -1,7 +1,14 @@
+import { inOneGo } from '../../runtime/base/steps.js'
 import { resolve } from 'node:path'
 import type { PinnedDefinition } from 'caduceus/server'
 import { fetchLists } from '../../server/gateway/lists.js'
-import { definitionsOf, digestOf, inOrder, type ReadDefinition } from '../../server/gateway/pins.js'
+import {
+  type Definitions,
+  definitionsOf,
+  digestOf,
+  inOrder,
+  type ReadDefinition,
+} from '../../server/gateway/pins.js'
 import { visible } from '../../server/gateway/hidden-characters.js'
 import { systemWorld, type World } from '../../runtime/time/world.js'
 import { type Invocation, textOf } from '../base/invocation.js'
@@ -35,7 +42,7 @@ export async function run(invocation: Invocation, world: World = systemWorld): P
       ...{ signal, needsTemplates: true, clock: world, onSome: () => {} },
     })
     if (problem !== '') throw new Error(`${name}: its lists could not be had (${problem}): try again`)
-    const now = onlyOnce(name, definitionsOf(lists, client.server?.instructions))
+    const now = onlyOnce(name, inOneGo(definitionsOf(lists, client.server?.instructions)))
     const changes = changesOf(pins.definitionsOf(name), now)
     const isYes = invocation.values.yes === true
     const told = { server: name, changes: changes.map(({ key, kind }) => ({ of: key, kind })) }
@@ -65,10 +72,7 @@ export async function run(invocation: Invocation, world: World = systemWorld): P
 }
 
 /** Throws UsageError for a server that lists one twice, in two ways: nobody could say which is accepted. */
-function onlyOnce(
-  name: string,
-  definitions: ReturnType<typeof definitionsOf>,
-): ReadonlyMap<string, ReadDefinition> {
+function onlyOnce(name: string, definitions: Definitions): ReadonlyMap<string, ReadDefinition> {
   return new Map(
     [...definitions].flatMap(([key, [first, ...others]]) => {
       if (first === undefined) return []

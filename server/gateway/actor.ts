@@ -48,10 +48,17 @@ import { Places } from '../../transports/base/places.js'
 import { isStarted, maxWanted, notKnown, signInFirst, signInTool, UpstreamLink } from './link.js'
 import { type Kept, KeptLists } from './kept-lists.js'
 import { type Fetched, fetchLists, whyNot } from './lists.js'
-import { fits } from './names.js'
+import { fits, isOfScheme } from './names.js'
 import { Owners } from './owners.js'
 import { pauseAfter } from './pace.js'
-import { definitionsOf, type Judgement, judge, type KnownDefinitions, type ReadDefinition } from './pins.js'
+import {
+  definitionsOf,
+  type Judgement,
+  judge,
+  type KnownDefinitions,
+  type ReadDefinition,
+  readDigests,
+} from './pins.js'
 import { folded, readingsWithin } from './readings.js'
 import { NameClaims, routeOf, type RouteTable } from './routes.js'
 import { needsSignIn } from './sign-ins.js'
@@ -80,6 +87,22 @@ const maxHeldNamed = 5
 const accepting = 'it is offered once it is accepted'
 /** Changes within this many ms are one. */
 const coalesce = 5
+/** Ms of work at a time. */
+const piece = 10
+
+type HeldNames = Map<string, readonly { readonly component: Component; readonly refuse: () => McpError }[]>
+
+/** What is under way to offer what the servers have. */
+interface Offering {
+  readonly steps: Iterator<unknown, void>
+  /** Ms of it so far. */
+  took: number
+  /** Those who wait for its end. */
+  readonly answers: readonly Deferred<void>[]
+  /** Whether something has changed since it began. */
+  isOutdated: boolean
+  timer: TimerRef | undefined
+}
 
 /** One server behind the gateway, and its state. */
 interface UpstreamState {
@@ -235,6 +258,7 @@ export const gatewayActor = defineActor({
     timer(gateway, what, ctx) {
       if (what === 'late') return gateway.giveUp()
       if (what === 'put') return gateway.put()
+      if (what === 'piece') return gateway.goOn()
       if (isObject(what))
         return 'again' in what ? gateway.again(String(what.again)) : gateway.paused(String(what.list))
       ctx.sendAfter(gateway.sweepAfter, 'sweep')
@@ -265,6 +289,8 @@ class Gateway {
   #isRouted = false
   #table: RouteTable
   #changing: TimerRef | undefined
+  /** What they have is being found out. */
+  #work: Offering | undefined
   /** Characters of all that they have, and ms that it took to offer it last. */
   #size = 0
   #took = 0
@@ -286,10 +312,7 @@ class Gateway {
   /** How the addresses of what is held back may be written, by each way. */
   readonly #heldReadings = new WeakMap<Judgement['held'], ReadonlyMap<string, readonly [string, string]>>()
   /** Tools and prompts whose definitions are held back, by their names here. */
-  #heldNames = new Map<
-    string,
-    readonly { readonly component: Component; readonly refuse: () => McpError }[]
-  >()
+  #heldNames: HeldNames = new Map()
   #undo: (() => void)[] = []
 
   constructor(holdings: Holdings, plan: GatewayPlan, ctx: ActorContext) {
@@ -357,12 +380,9 @@ class Gateway {
   }
 
   settled(ctx: ActorContext): Deferred<void> | undefined {
-    if (this.#isSettled) {
-      this.put()
-      return undefined
-    }
     const reply = ctx.defer<void>()
     this.#waiting.push(reply)
+    this.#settle()
     return reply
   }
 
@@ -676,7 +696,7 @@ class Gateway {
     place.link.adopt(entry, this.#optionsOf(place.link.name, entry))
     place.checked = undefined
     if (!place.link.isLazy) place.link.begin()
-    this.#change()
+    this.#changeAnew()
   }
 
   #optionsOf(name: string, entry: UpstreamState['entry']): UpstreamOptions {
@@ -736,7 +756,7 @@ class Gateway {
     if (isLookedUp) this.#lookUp(name)
     if (isUpstream(entry)) this.watch(name, entry)
     else if (!link.isLazy || record.wanted.size > 0) link.begin()
-    this.#change()
+    this.#changeAnew()
   }
 
   #recordOf(name: string): UpstreamRecord {
@@ -764,7 +784,7 @@ class Gateway {
     Object.assign(record, { server: undefined, lists: undefined, unwant: () => {} })
     // who wants to hear of its resources still does when it comes back
     if (record.wanted.size === 0) this.#holdings.upstreams.delete(name)
-    this.#change()
+    this.#changeAnew()
   }
 
   /** Its client will never be ready again: it has failed, or was idle. */
@@ -846,14 +866,50 @@ class Gateway {
     this.#changing ??= this.#ctx.sendAfter(coalesce, 'put')
   }
 
-  /** Offers what the servers have. Names stay with who has them; new ones go to the first in the configuration. */
+  /** As `#change`, by another configuration: what is under way is of the one before. */
+  #changeAnew(): void {
+    const { answers = [], timer } = this.#work ?? {}
+    timer?.cancel()
+    this.#waiting.unshift(...answers)
+    this.#work = undefined
+    this.#change()
+  }
+
+  /**
+   * Offers what the servers have. Names stay with who has them; new ones go to the first in the configuration.
+   * That may be much: it is found out in pieces, for the whole time of which what was offered before is.
+   */
   put(): void {
+    this.#changing?.cancel()
+    this.#changing = undefined
+    if (this.#work !== undefined) {
+      this.#work.isOutdated = true
+      return
+    }
+    const answers = this.#isSettled ? this.#waiting.splice(0) : []
+    this.#work = { steps: this.#offer(), took: 0, answers, isOutdated: false, timer: undefined }
+    this.goOn()
+  }
+
+  /** One piece of it. */
+  goOn(): void {
+    const work = this.#work
+    if (work === undefined) return
     const { world } = this.#ctx
     const [began, used] = [world.now(), world.cpu()]
-    this.#offer()
-    this.#moveWants()
+    let isOver = false
+    while (!isOver && world.now() - began < piece) isOver = work.steps.next().done === true
+    if (isOver) this.#moveWants()
     // what the machine did meanwhile for others costs the servers no pause
-    this.#took = Math.min(world.now() - began, world.cpu() - used)
+    work.took += Math.min(world.now() - began, world.cpu() - used)
+    if (!isOver) {
+      work.timer = this.#ctx.sendAfter(1, 'piece')
+      return
+    }
+    this.#work = undefined
+    this.#took = work.took
+    for (const reply of work.answers) reply.resolve()
+    if (work.isOutdated) this.#change()
   }
 
   /** A server tells of a change at an address, which is `own` there. */
@@ -929,34 +985,34 @@ class Gateway {
     }
   }
 
-  #offer(): void {
-    this.#changing = undefined
+  *#offer(): Generator<unknown, void> {
     const { separator, prefix, pinned } = this.#plan
     const { catalog, settings } = this.#holdings
     // what an earlier incarnation has left stays until it is known which servers there are
     if (this.#isPending) return
-    this.#isRouted = true
-    this.#hearers = new Map()
-    this.#heldNames = new Map()
+    const places = new Map(this.#places)
     const held = new Map<string, Held>()
+    const heldNames: HeldNames = new Map()
     const { removed } = this.#holdings
-    const renames = [...this.#places].map(([name, { link }]) => [name, link.options] as const)
+    const renames = [...places].map(([name, { link }]) => [name, link.options] as const)
     const claims = new NameClaims(
-      [...this.#places.keys()],
+      [...places.keys()],
       { separator, prefix, servers: new Map(renames) },
       removed,
     )
     // those that are back speak for themselves
-    for (const name of this.#places.keys()) removed.delete(claims.qualifierOf(name))
-    const lists = [...this.#places].flatMap(([name, { record }]) =>
+    for (const name of places.keys()) removed.delete(claims.qualifierOf(name))
+    const lists = [...places].flatMap(([name, { record }]) =>
       record.lists === undefined ? [] : [[name, record.lists] as const],
     )
     const owners = new Owners(this.#holdings.owners, new Map(lists))
-    this.#size = 0
-    for (const place of this.#places.values()) {
+    let size = 0
+    for (const place of places.values()) {
       const { link, isAway } = place
+      // they may be others before all is found out
       const { lists } = link
-      place.judgement = this.#judge(place, place.record.lists ?? noLists)
+      const { lists: all = noLists } = place.record
+      place.judgement = yield* this.#judge(place, all)
       if (lists === undefined) continue
       const isGone = isAway && link.options.whileAway === 'hide'
       const isTaken = (kind: Component['kind'], key: string, own: string): boolean => {
@@ -976,7 +1032,7 @@ class Gateway {
         )
       const setting = { separator, prefix, hasTasks, qualifier, isTaken, unnamed }
       link.filter.renew()
-      const components = componentsOf(link, lists, setting)
+      const components = yield* componentsOf(link, lists, setting)
       const { unjudged } = link.filter
       if (unjudged > 0)
         this.#tellOnce(
@@ -986,17 +1042,18 @@ class Gateway {
           `left out: ${unjudged} entries: with those before them they can be read in too many ways for deny`,
         )
       for (const component of components) {
+        yield
         const { kind, relayed, scopes } = component
         const what = `${kind} ${relayed?.own}`
         const why = place.judgement.held.get(what)
         if (why !== undefined && (kind === 'tool' || kind === 'prompt')) {
           const refuse = (): McpError => this.#heldError(link.name, what, why)
-          const others = this.#heldNames.get(nameIn(component)) ?? []
-          this.#heldNames.set(nameIn(component), [...others, { component, refuse }])
+          const others = heldNames.get(nameIn(component)) ?? []
+          heldNames.set(nameIn(component), [...others, { component, refuse }])
         }
         const isHidden = isGone || why !== undefined
         const text = JSON.stringify([link.name, relayed?.own, relayed?.entry, scopes])
-        this.#size += text.length
+        size += text.length
         const known = this.#held.get(keyOf(component))
         const isSame =
           known?.text === text &&
@@ -1008,7 +1065,7 @@ class Gateway {
           isSame ? known : { component, text, link, options: link.options, isHidden },
         )
       }
-      for (const component of components) owners.add(keyOf(component), ownerOf(component, link.name))
+      for (const component of components) yield owners.add(keyOf(component), ownerOf(component, link.name))
       const templates = routedTemplates(lists, components)
       claims.add(link.name, templates, components)
       if (place.checked !== lists)
@@ -1018,8 +1075,14 @@ class Gateway {
     const isFound = ({ component: { kind, name } }: Held): boolean =>
       kind === 'tool' && pinned !== undefined && !fits(name, pinned)
     const isListed = (each: Held): boolean => !each.isHidden && !isFound(each)
+    yield
     const gone = [...this.#held].filter(([key, each]) => held.get(key) !== each && isListed(each))
     const come = [...held].filter(([key, each]) => this.#held.get(key) !== each && isListed(each))
+    // from here on it is one step: nobody sees a half of it
+    this.#isRouted = true
+    this.#hearers = new Map()
+    this.#heldNames = heldNames
+    this.#size = size
     this.#held = held
     this.#hidden = [...held.values()]
       .filter((each) => !each.isHidden && isFound(each))
@@ -1028,7 +1091,7 @@ class Gateway {
     this.#table = claims.table(owners.entries.keys())
     // as long as servers are waited for, the order of the configuration decides
     if (this.#isSettled) this.#holdings.owners = new Map([...owners.entries].filter(([key]) => held.has(key)))
-    const isWhole = [...this.#places.values()].every(({ record }) => record.lists?.toolsKnown === true)
+    const isWhole = [...places.values()].every(({ record }) => record.lists?.toolsKnown === true)
     const tools = [...held.values()].flatMap(({ component: { kind, name } }) =>
       kind === 'tool' ? [name] : [],
     )
@@ -1156,7 +1219,8 @@ class Gateway {
     this.#heldReadings.set(held, known)
     if (known.size === 0) return undefined
     const readings = readingsWithin(uri)
-    if (readings === undefined) return [...known.values()][0]
+    // nor can one of a scheme that the server does not list, which may take no notice of it
+    if (readings === undefined || !isOfScheme(uri, link.schemes)) return [...known.values()][0]
     // an address that is another one of its list is that one
     const isListed = link.lists?.resources.some((entry) => entry.uri === uri) === true
     return isListed ? undefined : known.get(readings.map(folded).find((one) => known.has(one)) ?? '')
@@ -1179,23 +1243,27 @@ class Gateway {
   }
 
   /** What of a server is held back, by what is pinned now; remembers what is new. */
-  #judge({ link, record }: UpstreamState, lists: UpstreamLists): Judgement {
+  *#judge({ link, record }: UpstreamState, lists: UpstreamLists): Generator<unknown, Judgement> {
     const { name, options } = link
     const { pins } = this.#plan
     const mode = options.pin ?? this.#plan.pin
-    const definitions = definitionsOf(lists, record.server?.instructions, this.#readings)
+    const definitions = yield* definitionsOf(lists, record.server?.instructions, this.#readings)
     const place = this.#places.get(name)
     if (mode === false) {
       for (const [key, all] of definitions)
-        for (const { digest, hidden } of all)
-          if (hidden.length > 0 && place !== undefined && isNews(place, `${key} ${digest}`))
+        for (const definition of all) {
+          const { hidden } = definition
+          if (hidden.length > 0 && place !== undefined && isNews(place, `${key} ${definition.digest}`))
             this.#tell(
               'hidden_characters',
               name,
               `${visible(key)} has hidden characters: ${hidden.join('; ')}`,
             )
+          yield
+        }
       return nothingHeld
     }
+    yield* readDigests(definitions)
     const { accepted, problem } = this.#pinnedOf(name)
     if (accepted === undefined) {
       const all = (why: string): ReadonlyMap<string, string> =>
@@ -1310,9 +1378,7 @@ class Gateway {
   }
 
   #settle(): void {
-    if (!this.#isSettled || this.#waiting.length === 0) return
-    this.put()
-    for (const reply of this.#waiting.splice(0)) reply.resolve()
+    if (this.#isSettled && this.#waiting.length > 0) this.put()
   }
 }
 

@@ -36,43 +36,55 @@ interface Setting {
 
 type NamedComponent = JsonObject & { readonly name: string }
 
-/** What a gateway offers of one server. Names and uris that others have are changed. */
-export function componentsOf(link: UpstreamLink, lists: UpstreamLists, setting: Setting): Component[] {
+/**
+ * What a gateway offers of one server, found out in steps, as that may be much. Names and uris that others have
+ * are changed.
+ */
+export function* componentsOf(
+  link: UpstreamLink,
+  lists: UpstreamLists,
+  setting: Setting,
+): Generator<undefined, Component[]> {
   const { filter } = link
   const { rename = {} } = link.options
-  const namedIn = (kind: 'tool' | 'prompt', entries: readonly JsonObject[]): [NamedComponent, string][] => {
-    const taken = new Set<string>()
-    return entries.flatMap((entry): [NamedComponent, string][] => {
-      const { name } = entry
-      if (typeof name !== 'string' || name === '') return []
-      const isOurs = kind === 'tool' && link.isSignIn(name)
-      if (!isOurs && !filter.offers(name)) return []
-      const isTaken = (key: string): boolean => taken.has(key) || setting.isTaken(kind, key, name)
-      const renamed = Object.hasOwn(rename, name) ? rename[name] : undefined
-      const server = setting.prefix && renamed === undefined ? link.name : undefined
-      const listed = listedName(server, setting.separator, renamed ?? name, isTaken)
-      if (listed === undefined) {
-        setting.unnamed(kind, name)
-        return []
-      }
-      taken.add(listed)
-      return [[entry as NamedComponent, listed]]
-    })
+  const all: Component[] = []
+  const taken = new Set<string>()
+  const nameOf = (kind: 'tool' | 'prompt', { name }: JsonObject): string | undefined => {
+    if (typeof name !== 'string' || name === '') return undefined
+    const isOurs = kind === 'tool' && link.isSignIn(name)
+    if (!isOurs && !filter.offers(name)) return undefined
+    const isTaken = (key: string): boolean => taken.has(`${kind} ${key}`) || setting.isTaken(kind, key, name)
+    const renamed = Object.hasOwn(rename, name) ? rename[name] : undefined
+    const server = setting.prefix && renamed === undefined ? link.name : undefined
+    const listed = listedName(server, setting.separator, renamed ?? name, isTaken)
+    if (listed === undefined) setting.unnamed(kind, name)
+    else taken.add(`${kind} ${listed}`)
+    return listed
   }
   const uriOf = (kind: 'resource' | 'resourceTemplate', own: string): string =>
     setting.isTaken(kind, own, own) ? `${setting.qualifier}+${own}` : own
-  const resources = lists.resources.filter(({ uri }) => filter.offers(String(uri)))
-  const templates = lists.templates.filter(({ uriTemplate }) => filter.offers(String(uriTemplate)))
-  return [
-    ...namedIn('tool', lists.tools).map(([entry, name]) =>
-      toolOf(link, withPage(entry, uriOf), name, setting.hasTasks),
-    ),
-    ...resources.map((entry) => resourceOf(link, entry, uriOf('resource', String(entry.uri)))),
-    ...templates.flatMap((entry) =>
-      templateOf(link, entry, uriOf('resourceTemplate', String(entry.uriTemplate))),
-    ),
-    ...namedIn('prompt', lists.prompts).map(([entry, name]) => promptOf(link, entry, name)),
-  ]
+  for (const entry of lists.tools) {
+    const name = nameOf('tool', entry)
+    if (name !== undefined)
+      all.push(toolOf(link, withPage(entry as NamedComponent, uriOf), name, setting.hasTasks))
+    yield
+  }
+  for (const entry of lists.resources) {
+    const own = String(entry.uri)
+    if (filter.offers(own)) all.push(resourceOf(link, entry, uriOf('resource', own)))
+    yield
+  }
+  for (const entry of lists.templates) {
+    const own = String(entry.uriTemplate)
+    if (filter.offers(own)) all.push(...templateOf(link, entry, uriOf('resourceTemplate', own)))
+    yield
+  }
+  for (const entry of lists.prompts) {
+    const name = nameOf('prompt', entry)
+    if (name !== undefined) all.push(promptOf(link, entry as NamedComponent, name))
+    yield
+  }
+  return all
 }
 
 /** The templates of a server, and how they are listed: one that is not offered says what an address is, too. */
@@ -338,13 +350,12 @@ function allowed(aims: readonly LinkAim[], peer: Peer): readonly LinkAim[] {
 }
 
 /** Callers choose how they write an address: each reading counts, and every template that has one of them. */
-function isOfferedAt(
-  { link: { filter, lacksTemplates }, uri, templates, all, isListed }: LinkAim,
-  read: Readings,
-): boolean {
+function isOfferedAt({ link, uri, templates, all, isListed }: LinkAim, read: Readings): boolean {
+  const { filter } = link
   if (isListed) return filter.offers(uri)
   // which template it is of, nobody knows yet
-  if (lacksTemplates) return false
+  if (link.lacksTemplates) return false
+  if (!filter.judges(uri, link.schemes)) return false
   // no verdict is kept of what callers write
   if (filter.isOpen) return !filter.denies([uri])
   const [readings, within] = [read.of(uri), read.within(uri)]

@@ -1,11 +1,17 @@
 import type { UpstreamOptions } from '../definitions/gateway-options.js'
-import { fits, isTemplate, likeTemplate, patternOf } from './names.js'
+import { fits, isOfScheme, isTemplate, likeTemplate, patternOf, schemesOf } from './names.js'
 import { folded, mostText, readingsOfPattern, readingsWithin, sameAs, unqualified } from './readings.js'
 
 /** What `allow` and `deny` of a server say. */
 export interface Filter {
   /** Whether they say nothing of addresses. */
   readonly isOpen: boolean
+  /**
+   * Whether what a caller has written can be judged. Where addresses are denied, one of a scheme that neither
+   * these patterns nor the lists of the server have (`listed`) cannot: a server that takes no notice of schemes
+   * may read it as one of those. Nor can one without a scheme.
+   */
+  judges(uri: string, listed: ReadonlySet<string>): boolean
   /**
    * Whether what is denied depends on the templates of the server: with a `*` that may stand for a part of
    * one.
@@ -63,6 +69,8 @@ export function filterOf({ allow, deny = [] }: UpstreamOptions): Filter {
   const judged = new Map<string, boolean>()
   let read = 0
   let unjudged = 0
+  const deniesAddresses = schemesOf(deny).size > 0
+  const schemes = schemesOf([...deny, ...(allow ?? [])])
   const areNames = deny.every((pattern) => isName.test(pattern))
   const judge = (own: string): boolean => {
     if (areNames) return !denies([own])
@@ -89,6 +97,7 @@ export function filterOf({ allow, deny = [] }: UpstreamOptions): Filter {
   }
   return {
     isOpen: allow === undefined && areNames,
+    judges: (uri, listed) => !deniesAddresses || isOfScheme(uri, schemes) || isOfScheme(uri, listed),
     needsTemplates: !deny.every((pattern) => standsAlone.test(pattern)),
     offers,
     renew() {

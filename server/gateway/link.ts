@@ -30,6 +30,7 @@ import type { GatewayLogins } from '../holdings/gateway-logins.js'
 import { type Verdict, verdictOf } from './breaker.js'
 import { type Filter, filterOf } from './filter.js'
 import { Gate } from './gate.js'
+import { schemesOf } from './names.js'
 import { needsSignIn, signedIn, whetherReady } from './sign-ins.js'
 import { Wants } from './wants.js'
 
@@ -155,6 +156,7 @@ export class UpstreamLink {
   #entry: UpstreamLinkInput['entry']
   #options: UpstreamOptions
   #filter: Filter
+  #schemes: { readonly lists: UpstreamLists | undefined; readonly all: ReadonlySet<string> } | undefined
   #gate: Gate
   readonly #wants: Wants
   readonly #instances = new Map<string, Instance>()
@@ -415,6 +417,20 @@ export class UpstreamLink {
     const tool = { name: signInTool, description, inputSchema: { type: 'object' } }
     const { tools, ...others } = lists ?? { tools: [], resources: [], templates: [], prompts: [] }
     return { ...others, tools: [...tools, tool] }
+  }
+
+  /** The schemes of the addresses and templates that it lists. */
+  get schemes(): ReadonlySet<string> {
+    const { lists } = this.#input.record
+    if (this.#schemes === undefined || this.#schemes.lists !== lists) {
+      const { resources = [], templates = [] } = lists ?? {}
+      const texts = [
+        ...resources.map(({ uri }) => String(uri)),
+        ...templates.map(({ uriTemplate }) => String(uriTemplate)),
+      ]
+      this.#schemes = { lists, all: schemesOf(texts) }
+    }
+    return this.#schemes.all
   }
 
   /** Whether a tool is ours, and not the server's. */

@@ -44,6 +44,21 @@ export function schemeOf(text: string): string | undefined {
   return /^[a-z][a-z\d+.-]*(?=:)/i.exec(text)?.[0].toLowerCase()
 }
 
+/**
+ * Whether an address has one of these schemes, or any if there are none; names of gateways further in may stand
+ * before it.
+ */
+export function isOfScheme(uri: string, schemes: ReadonlySet<string>): boolean {
+  const scheme = schemeOf(uri)
+  if (scheme === undefined) return false
+  return schemes.size === 0 || schemes.has(scheme) || schemes.has(scheme.slice(scheme.lastIndexOf('+') + 1))
+}
+
+/** The schemes of addresses, templates or patterns. */
+export function schemesOf(texts: readonly string[]): ReadonlySet<string> {
+  return new Set(texts.flatMap((text) => schemeOf(text) ?? []))
+}
+
 /** Whether a pattern is a template of addresses of one scheme. */
 export function isTemplate(pattern: string): boolean {
   return /\{[^{}]+\}/.test(pattern) && schemeOf(pattern) !== undefined

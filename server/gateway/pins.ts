@@ -25,26 +25,35 @@ export interface ReadDefinition extends PinnedDefinition {
 /** The same definition is read once, however often it is judged. */
 export type KnownDefinitions = WeakMap<object, ReadDefinition>
 
-/** All definitions of a server by what they are of: a server may list one twice. */
-export function definitionsOf(
+/** All definitions of a server by what they are of. */
+export type Definitions = ReadonlyMap<string, readonly ReadDefinition[]>
+
+/** All definitions of a server, read in steps: a server may list one twice, and many. */
+export function* definitionsOf(
   { tools, prompts, resources, templates }: UpstreamLists,
   instructions: string | undefined,
   known: KnownDefinitions = new WeakMap(),
-): ReadonlyMap<string, readonly ReadDefinition[]> {
+): Generator<undefined, Definitions> {
   const all = new Map<string, ReadDefinition[]>()
-  const add = (key: string, entry: JsonObject, of = (whole: JsonObject): unknown => whole): void => {
+  const add = (key: string, entry: JsonObject, of = (whole: JsonObject): unknown => whole) => {
     const read = known.get(entry) ?? readingOf(of(entry))
     known.set(entry, read)
     const others = all.get(key)
     if (others === undefined) all.set(key, [read])
     else others.push(read)
+    return undefined
   }
-  for (const tool of tools) add(`tool ${String(tool.name)}`, tool)
-  for (const prompt of prompts) add(`prompt ${String(prompt.name)}`, prompt)
-  for (const resource of resources) add(`resource ${String(resource.uri)}`, resource, lasting)
-  for (const template of templates) add(`resourceTemplate ${String(template.uriTemplate)}`, template)
+  for (const tool of tools) yield add(`tool ${String(tool.name)}`, tool)
+  for (const prompt of prompts) yield add(`prompt ${String(prompt.name)}`, prompt)
+  for (const resource of resources) yield add(`resource ${String(resource.uri)}`, resource, lasting)
+  for (const template of templates) yield add(`resourceTemplate ${String(template.uriTemplate)}`, template)
   if (instructions !== undefined) all.set('instructions', [readingOf(instructions)])
   return all
+}
+
+/** Finds out the digests, one in a step: they are at hand then. */
+export function* readDigests(definitions: Definitions): Generator<string> {
+  for (const all of definitions.values()) for (const { digest } of all) yield digest
 }
 
 /**
@@ -52,7 +61,7 @@ export function definitionsOf(
  * are hidden characters in them, or `mode` is `strict`.
  */
 export function judge(
-  definitions: ReadonlyMap<string, readonly ReadDefinition[]>,
+  definitions: Definitions,
   pinned: ReadonlyMap<string, string>,
   mode: PinMode,
 ): Judgement {

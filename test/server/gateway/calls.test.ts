@@ -171,6 +171,32 @@ test('an address is not taken from a server of its scheme that cannot be asked',
   assert.is((await client.readResource('db://2')).text, 'evil')
 })
 
+test('deny holds at a server that takes no notice of schemes', async (t) => {
+  const up = byHand({
+    capabilities: { resources: {} },
+    answers: {
+      'resources/list': () => ({
+        resources: ['public/a', 'secret/b'].map((path) => ({ uri: `file:///${path}`, name: path })),
+      }),
+      'resources/templates/list': () => ({ resourceTemplates: [] }),
+      'resources/read': ({ uri }) => ({ contents: [{ uri, text: String(uri).replace(/^.*:/, '') }] }),
+    },
+  })
+  const { client } = await through(t, { up: up.client }, { servers: { up: { deny: ['file:///secret/*'] } } })
+  const secret = ['/secret/b', '///secret/b', 'up+/secret/b', '/public/../secret/b', 'x:/secret/b']
+  for (const uri of [
+    ...secret,
+    'x:///secret/b',
+    'up+x:///secret/b',
+    'http://host/secret/b',
+    'file:///secret/b',
+  ])
+    assert.is((await failure(client.readResource(uri))).code, -32002, uri)
+  assert.equal(up.of('resources/read'), [])
+  for (const uri of ['file:///public/a', 'file:///public/c', 'up+file:///public/c'])
+    assert.is((await client.readResource(uri)).contents.length, 1)
+})
+
 test('templates that cannot be listed close no address for patterns that need none', async (t) => {
   const up = byHand({
     capabilities: { resources: {} },

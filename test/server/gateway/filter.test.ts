@@ -183,6 +183,36 @@ test('deny holds behind the name of any server of a gateway further in', () => {
   assert.not(denies(readingsWithin('my_server+file:///open') ?? []))
 })
 
+test('where addresses are denied, one of a scheme that nobody names is not judged', () => {
+  const listed = new Set(['file', 'in+note'])
+  const { judges } = filterOf({ deny: ['file:///secret/*', 'delete_*'], allow: ['git://*'] })
+  for (const uri of ['file:///a', 'FILE:/a', 'git://x', 'in+note://1', 'u+file:///a', 'in+u+file:///a'])
+    assert.is(judges(uri, listed), true, uri)
+  for (const uri of [
+    '/secret/b',
+    '///secret/b',
+    'u+/secret/b',
+    'x:/secret/b',
+    'x:///secret/b',
+    'u+x:///secret/b',
+  ])
+    assert.is(judges(uri, listed), false, uri)
+  for (const uri of [
+    'http://h/secret/b',
+    ' file:///secret/b',
+    'fil%65:///secret/b',
+    'note://1',
+    'file+x:/secret/b',
+  ])
+    assert.is(judges(uri, listed), false, uri)
+  // of a server that lists nothing nobody knows which schemes it has; an address has one
+  const { judges: blind } = filterOf({ deny: ['secret://1'] })
+  assert.equal([blind('user://1', new Set()), blind('1', new Set())], [true, false])
+  // names of tools and patterns without a scheme say nothing of schemes
+  for (const deny of [['delete_*'], ['*/secret/*'], []])
+    assert.is(filterOf({ deny }).judges('x:///secret/b', listed), true, String(deny))
+})
+
 test('deny holds for nothing else', () => {
   const others: Readonly<Record<string, readonly string[]>> = {
     'file:///tmp/x/secret/*': ['file:///tmp/x/secret', 'file:///tmp/x/secrets/1', 'file:///tmp/x/open'],

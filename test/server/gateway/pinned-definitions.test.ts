@@ -206,7 +206,14 @@ test('a held back resource is held by each spelling of its address', async (t) =
   })
   await until(async () => (await client.listResources()).resources.length === 0)
   await until(async () => (await client.listTemplates()).resourceTemplates.length === 1)
-  for (const uri of ['note://Ab/c', 'note://Ab/%63', 'note://ab/c', 'note://Ab/x/../c', 'note://Ab/%2563'])
+  for (const uri of [
+    'note://Ab/c',
+    'note://Ab/%63',
+    'note://ab/c',
+    'note://Ab/x/../c',
+    'note://Ab/%2563',
+    'x://Ab/c',
+  ])
     assert.match(String(await client.readResource(uri).catch(String)), /has changed since it was pinned/, uri)
   assert.is((await client.readResource('note://Ab/d')).contents.length, 1)
 })

@@ -1,3 +1,4 @@
+import { inOneGo } from '../../../runtime/base/steps.js'
 import * as assert from 'uvu/assert'
 import { definitionsOf, digestOf, judge, maxPinned } from '../../../server/gateway/pins.js'
 import { suite } from '../../support/suite.js'
@@ -12,7 +13,7 @@ const read = {
 const lists = (tools: readonly object[], resources: readonly object[] = []) =>
   ({ tools, resources, templates: [], prompts: [] }) as never
 const of = (tools: readonly object[], resources: readonly object[] = [], instructions?: string) =>
-  definitionsOf(lists(tools, resources), instructions)
+  inOneGo(definitionsOf(lists(tools, resources), instructions))
 
 function pinsOf(definitions: ReturnType<typeof of>): Map<string, string> {
   return new Map([...judge(definitions, new Map(), true).fresh].map(([key, { digest }]) => [key, digest]))
