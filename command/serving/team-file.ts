@@ -242,16 +242,17 @@ function readTls(value: unknown, { readFields, readText }: TeamReaders) {
 
 function readEngine(value: unknown, { readFields, readText, badOption }: TeamReaders): TeamFile['engine'] {
   const { files, redis, keys } = readFields(value, 'engine', ['files', 'redis', 'keys'], 'engine.')
+  if (keys !== undefined && files === undefined && redis === undefined)
+    throw badOption('engine.keys', '{ "redis": "redis://..." } beside it')
   // what was given is not shown: it may have a password, and keys
   if ((files === undefined) === (redis === undefined))
-    throw badOption('engine', '{ "files": "FOLDER" } or { "redis": "redis://..." }', undefined)
+    throw badOption('engine', '{ "files": "FOLDER" } or { "redis": "redis://..." }')
   if (files === undefined)
     return {
       redis: readText(redis, 'engine.redis'),
       ...(keys !== undefined && { keys: readKeys(keys, badOption) }),
     }
-  if (keys !== undefined)
-    throw badOption('engine.keys', 'none: they are for { "redis": "redis://..." }', undefined)
+  if (keys !== undefined) throw badOption('engine.keys', 'none: they are for { "redis": "redis://..." }')
   return { files: readText(files, 'engine.files') }
 }
 
@@ -261,7 +262,6 @@ function readKeys(value: unknown, badOption: TeamReaders['badOption']): readonly
   throw badOption(
     'engine.keys',
     `an array of texts of ${shortestKey} characters or more, the first of which signs`,
-    undefined,
   )
 }
 
@@ -338,16 +338,12 @@ function readTokens(value: unknown, readers: TeamReaders): ReadonlyMap<string, T
     const one = typeof given === 'string' ? { token: given } : given
     const { token, scopes = [] } = readFields(one, field, ['token', 'scopes'], `${field}.`)
     if (typeof token !== 'string' || token.length < shortestToken || !/^[\x21-\x7e]+$/.test(token))
-      throw badOption(
-        field,
-        `a token of ${shortestToken} printable characters or more, without spaces`,
-        undefined,
-      )
+      throw badOption(field, `a token of ${shortestToken} printable characters or more, without spaces`)
     if (!Array.isArray(scopes) || !scopes.every((scope) => typeof scope === 'string' && scope !== ''))
       throw badOption(`${field}.scopes`, 'an array of scopes', scopes)
     const key = digestOf(token)
     const other = owners.get(key)?.name
-    if (other !== undefined) throw badOption(field, `another token than that of ${other}`, undefined)
+    if (other !== undefined) throw badOption(field, `another token than that of ${other}`)
     owners.set(key, { name, scopes })
   }
   return owners

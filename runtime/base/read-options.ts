@@ -19,8 +19,11 @@ type ReadOption<Value> = (value: unknown, field: string, fallback?: Value) => Va
 
 /** Readers of one floor's options. */
 export function optionReaders<Failure extends Error>(makeError: (field: string, problem: string) => Failure) {
-  function badOption(field: string, expected: string, got: unknown): Failure {
-    return makeError(field, `${field}: expected ${expected}, got ${show(got)}`)
+  /** Without what was given, where that may be a secret. */
+  function badOption(field: string, expected: string, ...[got]: readonly [got?: unknown]): Failure
+  function badOption(field: string, expected: string, ...got: readonly unknown[]): Failure {
+    const given = got.length === 0 ? '' : `, got ${show(got[0])}`
+    return makeError(field, `${field}: expected ${expected}${given}`)
   }
 
   function reader<Value>(expected: string, fits: (value: unknown) => value is Value): ReadOption<Value> {

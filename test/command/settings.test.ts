@@ -78,7 +78,7 @@ test('what is wrong is told by the name under which it was given', async () => {
       /^CADUCEUS_KEYS: expected an array of texts of 32/,
     ],
     [{ engine: 'kept' }, { CADUCEUS_KEYS: key }, /^CADUCEUS_KEYS: expected none: they are for/],
-    [{}, { CADUCEUS_KEYS: key }, /engine: expected \{ "files"/],
+    [{}, { CADUCEUS_KEYS: key }, /^CADUCEUS_KEYS: expected \{ "redis"[^,]*beside it$/],
     [{}, { CADUCEUS_TOKENS: 'ada=0123456789abcdef ada=0123456789abcdeg' }, /^CADUCEUS_TOKENS: ada has two/],
     [{}, { CADUCEUS_TOKEN: 'ada=0123456789abcdef' }, /^CADUCEUS_TOKEN is not read/],
   ] as const) {

@@ -15,6 +15,6 @@ export function readListenerAuth(options: unknown): AuthSettings {
   const { verify: given, ...read } = readOptions(options, readers, 'auth')
   const [issuer = ''] = read.authorizationServers
   if (given === undefined && read.authorizationServers.length > 1)
-    throw badOption('auth.verify', 'a function, where there are several authorization servers', undefined)
+    throw badOption('auth.verify', 'a function, where there are several authorization servers')
   return authSettings({ ...read, verify: given ?? jwt({ issuer }) })
 }
