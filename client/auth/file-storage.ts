@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { link, mkdir, rename, stat, utimes, writeFile } from 'node:fs/promises'
+import { link, mkdir, readFile, readlink, rename, stat, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isObject, type JsonObject } from '../../protocol/wire/json.js'
 import { ifThere, readIfThere, replaceFile, strangersIn, unlinkIfThere } from '../../runtime/base/files.js'
@@ -13,12 +13,12 @@ import { bad, readText } from '../base/read-options.js'
 const lookEvery = 50
 /** Ms between signs of life of a holder. */
 const beatEvery = 5_000
-/** Ms of silence after which a holder counts as dead. */
+/** Ms of silence after which a holder counts as dead; one that has ended on this machine is dead at once. */
 const deadAfter = 30_000
 
 /**
  * A storage in one folder, for all programs of one user. Files have mode 0600 below 0700 and are replaced in
- * one step. Locks of dead processes are taken over after 30 s. The first write makes the folder; on Windows
+ * one step. Locks of dead processes are taken over: at once on Linux, else after 30 s. The first write makes the folder; on Windows
  * its own rights protect it. A folder that is a link or somebody else's, or that others may write to, is
  * AUTHORIZATION_FAILED at its first use. Throws BAD_OPTION.
  */
@@ -79,9 +79,11 @@ async function readValue(path: string, key: string): Promise<JsonObject | undefi
  * files: other processes go by it, too.
  */
 export async function lockFile(path: string, signal: AbortSignal): Promise<() => Promise<void>> {
-  const mine = systemWorld.id()
-  while (!(await tryLock(path, mine))) {
-    await removeIfDead(path)
+  const id = systemWorld.id()
+  const place = await placeOf()
+  const mine = place === undefined ? id : `${id} ${process.pid} ${place}`
+  while (!(await tryLock(path, id, mine))) {
+    await removeIfDead(path, place)
     await waitWithin<void>({ clock: systemWorld, ms: lookEvery, late: () => {}, signal }, () => undefined)
   }
   const stopBeating = beat(path)
@@ -107,8 +109,8 @@ function beat(path: string): () => void {
 }
 
 /** A link appears in one step with its content; a new file does not. */
-async function tryLock(path: string, mine: string): Promise<boolean> {
-  const own = `${path}.${mine}`
+async function tryLock(path: string, id: string, mine: string): Promise<boolean> {
+  const own = `${path}.${id}`
   try {
     await writeFile(own, mine, { flag: 'wx', mode: 0o600 })
     await link(own, path)
@@ -121,19 +123,44 @@ async function tryLock(path: string, mine: string): Promise<boolean> {
   }
 }
 
+/** Where a pid means a process: this start of this machine, and its container. Undefined where that is not told. */
+async function placeOf(): Promise<string | undefined> {
+  try {
+    const boot = await readFile('/proc/sys/kernel/random/boot_id', 'utf8')
+    return `${boot.trim()} ${await readlink('/proc/self/ns/pid')}`
+  } catch {
+    return undefined
+  }
+}
+
+/** Whether who has written that has ended, as far as this process can see. */
+function hasEnded(text: string | undefined, place: string | undefined): boolean {
+  const [, pid, of] = /^\S+ (\d+) (.*)$/.exec(text ?? '') ?? []
+  if (of === undefined || of !== place) return false
+  try {
+    process.kill(Number(pid), 0)
+    return false
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ESRCH'
+  }
+}
+
 /** Renames a dead lock before it removes it: if another process has a new lock by then, that is put back. */
-async function removeIfDead(path: string): Promise<void> {
+async function removeIfDead(path: string, place: string | undefined): Promise<void> {
   const found = await stat(path).catch(() => undefined)
+  if (found === undefined) return
   // a holder writes the time of its clock, which may go back meanwhile: only a dead one's stays ahead
-  if (found === undefined || Math.abs(systemWorld.date() - found.mtimeMs) < deadAfter) return
+  const isSilent = Math.abs(systemWorld.date() - found.mtimeMs) >= deadAfter
+  const text = await textIfThere(path)
+  if (!isSilent && !hasEnded(text, place)) return
   const aside = `${path}.${systemWorld.id()}.dead`
   try {
     await rename(path, aside)
   } catch {
     return // another process was first
   }
-  const moved = await stat(aside).catch(() => undefined)
-  if (moved !== undefined && moved.ino !== found.ino) await link(aside, path).catch(() => {})
+  // another one may have the number of a file that is gone
+  if ((await textIfThere(aside)) !== text) await link(aside, path).catch(() => {})
   await unlinkIfThere(aside)
 }
 

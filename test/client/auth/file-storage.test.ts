@@ -1,4 +1,5 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { chmod, chown, mkdir, mkdtemp, readdir, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -133,6 +134,30 @@ for (const [when, ms] of [
     assert.is(await storage.exclusive('k', async () => 'mine', t.signal), 'mine')
     assert.equal(await readdir(path), [])
   })
+
+test('file: the lock of a process that was killed is taken over at once', async (t) => {
+  if (process.platform !== 'linux') return
+  const path = await folder(t)
+  const program = `
+    const { fileAuthStorage } = await import(${JSON.stringify(import.meta.resolve('caduceus/client'))})
+    const storage = fileAuthStorage(${JSON.stringify(path)})
+    setInterval(() => {}, 60_000)
+    await storage.exclusive('k', () => new Promise(() => console.log('has it')), new AbortController().signal)
+  `
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', program], { signal: t.signal })
+  child.on('error', () => {})
+  await once(child.stdout, 'data')
+  const storage = fileAuthStorage(path)
+  let hasEnded = false
+  child.once('exit', () => {
+    hasEnded = true
+  })
+  const mine = storage.exclusive('k', async () => hasEnded, t.signal)
+  child.kill('SIGKILL')
+  // without the 30 s after which one that is silent counts as dead
+  assert.is(await mine, true)
+  assert.equal(await readdir(path), [])
+})
 
 test('file: a wrong folder is an error of the caller', () => {
   assert.throws(() => fileAuthStorage(''), /folder: expected a non-empty string/)
