@@ -18,9 +18,9 @@ const deadAfter = 30_000
 
 /**
  * A storage in one folder, for all programs of one user. Files have mode 0600 below 0700 and are replaced in
- * one step. Locks of dead processes are taken over: at once on Linux, else after 30 s. The first write makes the folder; on Windows
- * its own rights protect it. A folder that is a link or somebody else's, or that others may write to, is
- * AUTHORIZATION_FAILED at its first use. Throws BAD_OPTION.
+ * one step. Locks of dead processes are taken over: at once on Linux, else after 30 s. The first write makes
+ * the folder; on Windows its own rights protect it. A folder that is a link or somebody else's, or that others
+ * may write to, is AUTHORIZATION_FAILED at its first use. Throws BAD_OPTION.
  */
 export function fileAuthStorage(folder: string): AuthStorage {
   if (readText(folder, 'folder').includes('\0')) throw bad('folder', 'a path', folder)
