@@ -139,9 +139,9 @@ async function openSocket(port: number, address: string): Promise<Client> {
 }
 
 /** Starts the server of the one client that standard input has. */
-export async function startPiped(): Promise<{ readonly client: Client; readonly pid: number }> {
+export async function startPiped(most: string): Promise<{ readonly client: Client; readonly pid: number }> {
   const module = fileURLToPath(new URL('./server.js', import.meta.url))
-  const server = spawn(process.execPath, [module, 'stdio'], { stdio: ['pipe', 'pipe', 'inherit'] })
+  const server = spawn(process.execPath, [module, 'stdio', most], { stdio: ['pipe', 'pipe', 'inherit'] })
   await once(server, 'spawn')
   const client = new LineClient((text) => server.stdin.write(`${text}\n`))
   createInterface({ input: server.stdout }).on('line', (line) => client.take(line))

@@ -18,8 +18,8 @@ answer({
     for (let at = 0; at < count; at += 1) clients.push(await openClient(kind, port, addressOf(from + at)))
   },
   /** Starts the server of standard input, with its client. Answers its process. */
-  async start(): Promise<number> {
-    const { client, pid } = await startPiped()
+  async start({ most: own }: { most: string }): Promise<number> {
+    const { client, pid } = await startPiped(own)
     clients.push(client)
     return pid
   },

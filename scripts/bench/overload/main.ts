@@ -13,6 +13,8 @@ const { values } = parseArgs({
     seconds: { type: 'string', default: '10' },
     /** Milliseconds of CPU that a call of `work` takes. */
     work: { type: 'string', default: '2' },
+    /** Requests that one client may have at once; as many as it may by default without. */
+    most: { type: 'string', default: '' },
     /** One of the ways below, and one part of what is measured. */
     only: { type: 'string', default: '' },
     part: { type: 'string', default: '' },
@@ -94,10 +96,10 @@ async function open(kind: Kind, start: (program: string, ...args: string[]) => A
   const load = start('./load.js')
   // a pipe has one client
   if (kind === 'stdio') {
-    const pid = await load.ask<number>('start')
+    const pid = await load.ask<number>('start', { most: values.most })
     return { kind, port: 0, pid, load, one: undefined, other: load }
   }
-  const server = start('./server.js', kind)
+  const server = start('./server.js', kind, values.most)
   const port = await server.ask<number>('port')
   const [one, other] = [start('./load.js'), start('./load.js')]
   await load.ask('open', { kind, port, count: clients, from: 0 })
