@@ -158,20 +158,24 @@ async function beside({ one, other }: Stage, work: Call): Promise<Figures> {
   const echo: Call = { name: 'echo', arguments: { text: 'a'.repeat(100) } }
   const figures: Figures = {}
   for (const call of [echo, work]) {
-    const p99 = async (ms: number): Promise<number> => {
-      const calls = await other.ask<readonly Told[]>('keep', { call, ms, lanes: 1 })
-      return quantile(
-        calls.map((each) => each.ms),
-        0.99,
-      )
+    const times = async (): Promise<readonly number[]> => {
+      const calls = await other.ask<readonly Told[]>('keep', { call, ms: stretch, lanes: 1 })
+      return calls.map(({ ms }) => ms)
     }
-    const alone = await p99(stretch)
+    const alone = await times()
     const speeding = one.ask<readonly Told[]>('keep', { call, ms: stretch + 1_000, lanes })
     await pause(500)
-    const disturbed = await p99(stretch)
+    const disturbed = await times()
     await speeding
-    figures[`${call.name}, alone, p99 in ms`] = alone
-    figures[`p99 of ${call.name} beside ${call.name} at full speed`] = disturbed / alone
+    const { name } = call
+    for (const [part, called] of [
+      [0.5, 'middle'],
+      [0.99, 'p99'],
+    ] as const) {
+      figures[`${name}, alone, ${called} in ms`] = quantile(alone, part)
+      figures[`${called} of ${name} beside ${name} at full speed`] =
+        quantile(disturbed, part) / quantile(alone, part)
+    }
   }
   return figures
 }
