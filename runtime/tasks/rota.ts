@@ -1,4 +1,5 @@
 import { outside } from '../faults/containment.js'
+import { LoopShare } from '../time/loop-share.js'
 import type { World } from '../time/world.js'
 
 /** Milliseconds of work in a turn of the event loop; the rest waits. A piece that takes more is a long one. */
@@ -40,6 +41,7 @@ export class Rota {
   #longAt = Number.NEGATIVE_INFINITY
   #last: string | undefined
   #changedAt = Number.NEGATIVE_INFINITY
+  readonly #share = new LoopShare()
   #isArmed = false
   #timer: unknown
 
@@ -126,6 +128,7 @@ export class Rota {
 
   async #turn(): Promise<void> {
     this.#isArmed = false
+    if (this.#waiting.size > 0 && !this.#share.mayWork()) return this.#arm()
     this.#used = 0
     this.#wake()
     while (this.#used <= slice) {

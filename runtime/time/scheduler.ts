@@ -1,5 +1,6 @@
 import { AsyncResource } from 'node:async_hooks'
 import { heapLimit } from '../base/heap.js'
+import { LoopShare } from './loop-share.js'
 import type { Order, World } from './world.js'
 
 export interface Runnable {
@@ -43,6 +44,7 @@ export class Scheduler {
   /** Turns run in the scope that started the tree, not in that of the first sender. */
   readonly #scope = new AsyncResource('CaduceusTree')
   readonly #turn = (): void => this.#scope.runInAsyncScope(this.#drain, this)
+  readonly #share = new LoopShare()
   readonly #world: World
 
   constructor(world: World) {
@@ -133,6 +135,7 @@ export class Scheduler {
   }
 
   readonly #refill = (): void => {
+    if (this.#queue.length > 0 && !this.#share.mayWork()) return void this.#world.setImmediate(this.#refill)
     this.#refilling = false
     this.#left = budgetPerTurn
     this.#tasksLeft = tasksPerTurn

@@ -45,7 +45,7 @@ async function openHttp(port: number, address: string): Promise<Client> {
     const more = { ...from, 'mcp-session-id': session, 'mcp-protocol-version': '2025-11-25' }
     const head = postHead(port, more)
     await connection.ask(post(head, initialized))
-    return new HttpClient(port, connection, (call) => post(head, textOf(1, call)))
+    return new HttpClient(port, connection, (id, call) => post(head, textOf(id, call)))
   } catch (error) {
     connection.close()
     throw error
@@ -66,20 +66,21 @@ async function openModern(port: number, address: string): Promise<Client> {
       'mcp-name': name,
     })
   const connection = await openConnection(port)
-  return new HttpClient(port, connection, (call) =>
-    post(headOf(call.name), textOf(1, { ...call, _meta } as Call)),
+  return new HttpClient(port, connection, (id, call) =>
+    post(headOf(call.name), textOf(id, { ...call, _meta } as Call)),
   )
 }
 
 /** A client over HTTP: each call has a connection of its own while it lasts, as no two fit on one. */
 class HttpClient implements Client {
   readonly #port: number
-  readonly #requestOf: (call: Call) => string
+  readonly #requestOf: (id: number, call: Call) => string
   readonly #idle: Connection[]
   readonly #all: Set<Connection>
   #isClosed = false
+  #last = 0
 
-  constructor(port: number, connection: Connection, requestOf: (call: Call) => string) {
+  constructor(port: number, connection: Connection, requestOf: (id: number, call: Call) => string) {
     this.#port = port
     this.#requestOf = requestOf
     this.#idle = [connection]
@@ -90,7 +91,7 @@ class HttpClient implements Client {
     let connection: Connection | undefined
     try {
       connection = this.#idle.pop() ?? (await this.#open())
-      const got = await connection.ask(this.#requestOf(call))
+      const got = await connection.ask(this.#requestOf(++this.#last, call))
       if (/\r\nconnection: *close/i.test(got.head)) this.#drop(connection)
       else if (!this.#isClosed) this.#idle.push(connection)
       if (got.status === 200) return fateOf(messageOf(got))

@@ -1,4 +1,5 @@
 import type { Server } from 'node:net'
+import { noteConnection } from '../../../runtime/time/loop-share.js'
 import { TransportError } from '../../base/errors.js'
 import type { LinkScope } from '../../contract/contract.js'
 
@@ -14,8 +15,8 @@ export async function listen(server: Server, place: ListenAddress, scope: LinkSc
   const failed = scope.bind((error: Error) => {
     throw error
   })
-  server.on('error', failed)
-  scope.own(() => void server.off('error', failed))
+  server.on('error', failed).on('connection', noteConnection)
+  scope.own(() => void server.off('error', failed).off('connection', noteConnection))
   return portOf(server)
 }
 

@@ -3,6 +3,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { outside } from '../../../runtime/faults/containment.js'
+import { noteConnection } from '../../../runtime/time/loop-share.js'
 import { challengeOf } from '../../auth/scopes.js'
 import { answerMetadata, metadataPaths } from '../../auth/metadata.js'
 import type { AuthSettings } from '../../auth/options.js'
@@ -115,6 +116,10 @@ export async function takeServer(
   if (settings.server === undefined || (plan.watchesGiven && !isForeign))
     releases.push(watchConnections(server, plan, scope))
   if (!isForeign) releases.push(watchHandshakes(server))
+  else {
+    server.on('connection', noteConnection)
+    releases.push(() => void server.off('connection', noteConnection))
+  }
   scope.own(() => {
     for (const release of releases) release()
     return isForeign ? undefined : close(server)
