@@ -2,8 +2,12 @@ import { outside } from '../faults/containment.js'
 import { LoopShare } from '../time/loop-share.js'
 import type { World } from '../time/world.js'
 
-/** Milliseconds of work in a turn of the event loop; the rest waits. A piece that takes more is a long one. */
-const slice = 20
+/** Milliseconds of work in a turn of the event loop; the rest waits. */
+const usualSlice = 20
+/** The same where a piece may be a handler's: whoever comes waits for a turn or two before anybody sees it. */
+export const handlersSlice = 2
+/** A piece that takes more milliseconds is a long one. */
+const long = 20
 /** Milliseconds that a piece takes at least to be counted: of most nobody need know. */
 const least = 1
 /** After a long piece its caller leaves the time to others: so many times as long, and ms at most. */
@@ -30,6 +34,7 @@ interface Moment {
 export class Rota {
   readonly #world: RotaWorld
   readonly #anybody: string | undefined
+  readonly #slice: number
   /** What waits, by caller: the next one is first. */
   readonly #waiting = new Map<string, (() => void)[]>()
   /** Callers after a long piece, and until when the time is others'. */
@@ -45,15 +50,19 @@ export class Rota {
   #isArmed = false
   #timer: unknown
 
-  /** `anybody` is the name of callers that cannot be told apart: none of them rests for another. */
-  constructor(world: RotaWorld, anybody?: string) {
+  /**
+   * `anybody` is the name of callers that cannot be told apart: none of them rests for another. `slice`:
+   * milliseconds of work in a turn.
+   */
+  constructor(world: RotaWorld, anybody?: string, slice = usualSlice) {
     this.#world = world
     this.#anybody = anybody
+    this.#slice = slice
   }
 
   /** Whether a piece may be done at once, with `run`. */
   get isFree(): boolean {
-    return this.#used <= slice && this.#waiting.size === 0 && this.#resting.size === 0
+    return this.#used <= this.#slice && this.#waiting.size === 0 && this.#resting.size === 0
   }
 
   /** Does a piece at once, and counts its time. `caller` is asked for whose it was, if it was a long one. */
@@ -64,7 +73,7 @@ export class Rota {
       return work()
     } finally {
       const ms = this.#world.now() - began
-      if (ms > slice) this.#rest(caller(), ms)
+      if (ms > long) this.#rest(caller(), ms)
       if (ms >= least) this.#count(ms)
     }
   }
@@ -112,7 +121,7 @@ export class Rota {
     if (caller === this.#anybody) return
     // a machine that is busy otherwise makes short pieces long
     const own = Math.min(ms, this.#world.cpu() - this.#read.cpu)
-    if (own <= slice) return
+    if (own <= long) return
     const now = this.#world.now()
     this.#see(caller)
     this.#longAt = now
@@ -131,7 +140,7 @@ export class Rota {
     if (this.#waiting.size > 0 && !this.#share.mayWork()) return this.#arm()
     this.#used = 0
     this.#wake()
-    while (this.#used <= slice) {
+    while (this.#used <= this.#slice) {
       const next = this.#shift()
       if (next === undefined) return this.#sleep()
       const began = this.#begin()
@@ -140,7 +149,7 @@ export class Rota {
       // whoever waits for a promise does its piece now
       await undefined
       const ms = this.#world.now() - began
-      if (ms > slice) this.#rest(next.caller, ms)
+      if (ms > long) this.#rest(next.caller, ms)
       this.#used += ms
     }
     this.#arm()

@@ -11,8 +11,11 @@ export interface Runnable {
 
 /** Messages per turn of the event loop, over all actors of the tree. */
 const budgetPerTurn = 2000
-/** Milliseconds per turn of the event loop; a count alone does not bound heavy handlers. */
-const slice = 5
+/**
+ * Milliseconds per turn of the event loop; a count alone does not bound heavy handlers. Whoever comes waits for a
+ * turn or two before anybody sees it.
+ */
+const slice = 2
 /** The same where what is begun waits: most of the time of a cold start is no task's. */
 const longest = 50
 /**

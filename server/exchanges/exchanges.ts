@@ -8,7 +8,7 @@ import { RuntimeError } from '../../runtime/base/errors.js'
 import { processOf } from '../../runtime/process/ref.js'
 import { TaskSupervisor } from '../../runtime/tasks/supervisor.js'
 import { anybody } from '../../transports/base/network.js'
-import { Rota } from '../../runtime/tasks/rota.js'
+import { handlersSlice, Rota } from '../../runtime/tasks/rota.js'
 import { callerOf } from '../../transports/contract/caller.js'
 import type { Response } from '../../transports/contract/contract.js'
 import type { ExchangeAnswer, ExchangeCall } from '../../transports/inbound/exchange-call.js'
@@ -61,7 +61,7 @@ export class Exchanges {
     })
     this.#tasks = tasksOf(holdings, registry, world)
     // who waits for a turn has it also when this actor ends
-    this.#rota = new Rota(lastingWorld(world), anybody)
+    this.#rota = new Rota(lastingWorld(world), anybody, handlersSlice)
     this.#subscriptions = new Subscriptions(holdings, ctx, this.#rota)
   }
 

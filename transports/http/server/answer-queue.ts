@@ -1,5 +1,5 @@
 import { guard, outside, type OwnerToken } from '../../../runtime/faults/containment.js'
-import { Rota, type RotaWorld } from '../../../runtime/tasks/rota.js'
+import { handlersSlice, Rota, type RotaWorld } from '../../../runtime/tasks/rota.js'
 import type { World } from '../../../runtime/time/world.js'
 import { anybody } from '../../base/network.js'
 import { callerOf } from '../../contract/caller.js'
@@ -28,26 +28,29 @@ interface Written {
  */
 export class AnswerQueue {
   #writes: Written[] = []
-  readonly #rota: Rota
+  readonly #reads: Rota
+  /** Of their own: an answer that is short does not wait behind work. */
+  readonly #answers: Rota
   readonly #world: Pick<World, 'setImmediate'>
 
   constructor(world: RotaWorld) {
     this.#world = world
-    this.#rota = new Rota(world, anybody)
+    this.#reads = new Rota(world, anybody, handlersSlice)
+    this.#answers = new Rota(world, anybody)
   }
 
   /** Reads a message, at once or when it is the turn of its caller; rejects with what `read` throws. */
   async read(asking: Asking, read: () => void): Promise<void> {
-    if (this.#rota.isFree) return this.#rota.run(() => callerOfAsking(asking), read)
-    await this.#rota.next(callerOfAsking(asking))
+    if (this.#reads.isFree) return this.#reads.run(() => callerOfAsking(asking), read)
+    await this.#reads.next(callerOfAsking(asking))
     read()
   }
 
   /** Makes an answer, at once or when it is the turn of its caller. */
   make(exchange: DueAnswer, outcome: Outcome): void {
     const settle = (): void => exchange.settle(outcome)
-    if (this.#rota.isFree) return this.#rota.run(() => callerOfAsking(exchange), settle)
-    this.#rota.wait(callerOfAsking(exchange), () => void guard(exchange.token, settle))
+    if (this.#answers.isFree) return this.#answers.run(() => callerOfAsking(exchange), settle)
+    this.#answers.wait(callerOfAsking(exchange), () => void guard(exchange.token, settle))
   }
 
   /**
@@ -61,7 +64,8 @@ export class AnswerQueue {
 
   /** Makes and writes all that waits. */
   flush(): void {
-    this.#rota.flush()
+    this.#reads.flush()
+    this.#answers.flush()
     this.#writeAll()
   }
 

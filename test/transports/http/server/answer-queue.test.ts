@@ -88,6 +88,16 @@ test('behind a long message others wait for a later turn, and callers take turns
   )
 })
 
+test('an answer does not wait behind messages that take their time', async () => {
+  const { answer, read, written } = make()
+  const all = ['ada 1', 'ada 2', 'bob 1'].map((name) => read(name, 3))
+  answer('cyd 1', 0)
+  assert.equal(written, ['ada 1', 'cyd 1'])
+  while (written.length < 4) await turn()
+  await Promise.all(all)
+  assert.equal(written, ['ada 1', 'cyd 1', 'ada 2', 'bob 1'])
+})
+
 test('whoever reads a message hears what it throws, at once and later', async () => {
   const { queue, read, written } = make()
   const broken = (): void => {
