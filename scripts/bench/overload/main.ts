@@ -33,7 +33,7 @@ const clients = 40
 /** Milliseconds that users wait for an answer. */
 const patience = 1_000
 /** Calls that one client has in flight at once, at full speed. */
-const lanes = 64
+const lanes = Math.min(64, Number(values.most || 64))
 const stretch = 3_000
 /** Sessions that a server takes unless an option says otherwise, and how many one address asks for. */
 const [allSessions, wanted] = [10_000, 2_000]
@@ -160,13 +160,14 @@ async function beside({ one, other }: Stage, work: Call): Promise<Figures> {
   for (const call of [echo, work]) {
     const times = async (): Promise<readonly number[]> => {
       const calls = await other.ask<readonly Told[]>('keep', { call, ms: stretch, lanes: 1 })
-      return calls.map(({ ms }) => ms)
+      return servedOf(calls)
     }
     const alone = await times()
     const speeding = one.ask<readonly Told[]>('keep', { call, ms: stretch + 1_000, lanes })
     await pause(500)
     const disturbed = await times()
-    await speeding
+    // nobody is disturbed by one who is refused
+    servedOf(await speeding)
     const { name } = call
     for (const [part, called] of [
       [0.5, 'middle'],
@@ -178,6 +179,13 @@ async function beside({ one, other }: Stage, work: Call): Promise<Figures> {
     }
   }
   return figures
+}
+
+/** How long each call took. Throws where one was not served. */
+function servedOf(calls: readonly Told[]): readonly number[] {
+  const lost = calls.filter(({ fate }) => fate !== 'served')
+  if (lost.length > 0) throw new Error(`${lost.length} of ${calls.length} calls were not served`)
+  return calls.map(({ ms }) => ms)
 }
 
 /** One address takes as many sessions as it gets, and another one comes. */
