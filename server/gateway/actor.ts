@@ -95,6 +95,8 @@ type HeldNames = Map<string, readonly { readonly component: Component; readonly 
 /** What is under way to offer what the servers have. */
 interface Offering {
   readonly steps: Iterator<unknown, void>
+  /** Ms of a piece of it. */
+  readonly within: number
   /** Ms of it so far. */
   took: number
   /** Those who wait for its end. */
@@ -291,6 +293,7 @@ class Gateway {
   #changing: TimerRef | undefined
   /** What they have is being found out. */
   #work: Offering | undefined
+  #isUrgent = false
   /** Characters of all that they have, and ms that it took to offer it last. */
   #size = 0
   #took = 0
@@ -866,12 +869,16 @@ class Gateway {
     this.#changing ??= this.#ctx.sendAfter(coalesce, 'put')
   }
 
-  /** As `#change`, by another configuration: what is under way is of the one before. */
+  /**
+   * As `#change`, by another configuration or other pins. What is under way is of those before, and nobody may go on
+   * by them for longer than it takes: that is not done in pieces.
+   */
   #changeAnew(): void {
     const { answers = [], timer } = this.#work ?? {}
     timer?.cancel()
     this.#waiting.unshift(...answers)
     this.#work = undefined
+    this.#isUrgent = true
     this.#change()
   }
 
@@ -887,7 +894,9 @@ class Gateway {
       return
     }
     const answers = this.#isSettled ? this.#waiting.splice(0) : []
-    this.#work = { steps: this.#offer(), took: 0, answers, isOutdated: false, timer: undefined }
+    const within = this.#isUrgent ? Number.POSITIVE_INFINITY : piece
+    this.#isUrgent = false
+    this.#work = { steps: this.#offer(), within, took: 0, answers, isOutdated: false, timer: undefined }
     this.goOn()
   }
 
@@ -898,7 +907,7 @@ class Gateway {
     const { world } = this.#ctx
     const [began, used] = [world.now(), world.cpu()]
     let isOver = false
-    while (!isOver && world.now() - began < piece) isOver = work.steps.next().done === true
+    while (!isOver && world.now() - began < work.within) isOver = work.steps.next().done === true
     if (isOver) this.#moveWants()
     // what the machine did meanwhile for others costs the servers no pause
     work.took += Math.min(world.now() - began, world.cpu() - used)
@@ -1227,7 +1236,7 @@ class Gateway {
   }
 
   repin(): void {
-    this.#change()
+    this.#changeAnew()
   }
 
   pinned(name: string, fresh: Judgement['fresh'], problem: string | undefined): void {
