@@ -3,8 +3,8 @@
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import * as assert from 'uvu/assert'
-import { until } from 'caduceus/testing'
 import { parse, parseAllDocuments } from 'yaml'
 import { settings } from '../../command/serving/settings.js'
 import { selfSigned } from '../support/certificate.js'
@@ -102,6 +102,11 @@ const initialize = {
 const call = { id: 2, method: 'tools/call', params: { name: 'memory__read_graph', arguments: {} } }
 const ada = 'token-of-ada-0123456789'
 
+/** Asks again and again: no event of this process tells that another one is ready. */
+async function askUntil(t: TestContext, holds: () => Promise<boolean>): Promise<void> {
+  while (!(await holds())) await pause(50, undefined, { signal: t.signal })
+}
+
 /** Serves, calls a tool, ends by SIGTERM, serves again, and goes on in the same session. */
 async function servedTwice(
   t: TestContext,
@@ -118,14 +123,11 @@ async function servedTwice(
     assert.is((await post(url, undefined, initialize)).status, 401)
     session ??= (await post(url, undefined, initialize, ada)).session
     // of the server itself nothing is known until it is up
-    await until(
-      async () => {
-        const called = await post(url, session, call, ada)
-        assert.is(called.status, 200, turn)
-        return JSON.stringify(called.body).includes('entities')
-      },
-      { timeout: 20_000 },
-    )
+    await askUntil(t, async () => {
+      const called = await post(url, session, call, ada)
+      assert.is(called.status, 200, turn)
+      return JSON.stringify(called.body).includes('entities')
+    })
     const before = performance.now()
     assert.is(await stop(), 0)
     assert.ok(performance.now() - before < 20_000, 'within the grace')
@@ -266,10 +268,9 @@ test('rules and the dashboard name what /metrics prints, and labels that it has'
   const { session } = await post(url, undefined, initialize)
   const params = { name: 'one__add', arguments: { a: 1, b: 2 } }
   // of the server itself nothing is known until it is up
-  await until(
-    async () => (await post(url, session, { id: 2, method: 'tools/call', params })).body.result !== undefined,
-    { timeout: 20_000 },
-  )
+  const called = async (): Promise<boolean> =>
+    (await post(url, session, { id: 2, method: 'tools/call', params })).body.result !== undefined
+  await askUntil(t, called)
   const text = await (await fetch(metrics)).text()
   assert.is((await fetch(new URL('/metrics', url))).status === 200, false)
   const kinds = new Set([...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name))
