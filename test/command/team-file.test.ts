@@ -30,6 +30,9 @@ function clientWith(t: TestContext, url: string, token: string) {
   return client
 }
 
+/** Programs that start on a busy machine. */
+const patient = { timeout: 20_000 }
+
 test('what is offered, to whom, and where, is in the file, and follows it', async (t) => {
   const { home, write } = place(t)
   mkdirSync(join(home, 'secrets'))
@@ -51,7 +54,7 @@ test('what is offered, to whom, and where, is in the file, and follows it', asyn
   const [ada, bob] = [clientWith(t, url, adas), clientWith(t, url, bobs)]
   const names = async (client: typeof ada): Promise<string[]> =>
     (await client.listTools()).tools.map(({ name }) => name).sort()
-  await until(async () => (await names(ada)).includes('two__add'), { timeout: 10_000 })
+  await until(async () => (await names(ada)).includes('two__add'), patient)
   assert.equal(await names(bob), ['one__echo', 'plus'])
   assert.is((await bob.callTool('plus', { a: 1, b: 2 })).text, '3')
   assert.match(ada.server?.instructions ?? '', /^For ada and bob\./)
@@ -59,7 +62,10 @@ test('what is offered, to whom, and where, is in the file, and follows it', asyn
   // what changes applies at once; who has no token any more is out
   write({ ...section({ one: { deny: ['add'] } }), tokens: { ada: '${ADA_TOKEN}' } })
   await line(/one has changed, two has changed, caduceus\.tokens has changed/)
-  await until(async () => !(await names(ada)).includes('plus') && (await names(ada)).includes('one__fail'))
+  await until(
+    async () => !(await names(ada)).includes('plus') && (await names(ada)).includes('one__fail'),
+    patient,
+  )
   assert.match(
     String(await bob.callTool('one__echo', { message: 'x' }).catch((error) => error)),
     /401|token|UNAUTHORIZED/i,
@@ -96,7 +102,7 @@ test('what changes in the file while it starts is taken at once', async (t) => {
         () => '',
         (error: Error) => error.message,
       )
-  await until(async () => (await refusal(bobs)) === '', { timeout: 20_000 })
+  await until(async () => (await refusal(bobs)) === '', patient)
   write({ listen, startTimeout: 60_000, tokens: { ada: adas } }, servers)
   await line(/caduceus\.tokens has changed/)
   assert.is(await refusal(adas), '')
@@ -113,15 +119,15 @@ test('who may use a server changes though its entry is wrong, or lacks a variabl
   const { line, stop } = begin(t, ['serve', 'mcp.json'], home)
   const [, url = ''] = await line(servedAt)
   const client = clientWith(t, url, adas)
-  await until(async () => (await client.listTools()).tools.some(({ name }) => name === 'one__add'))
+  await until(async () => (await client.listTools()).tools.some(({ name }) => name === 'one__add'), patient)
   const servers = { one: { deny: ['add'] } }
   write({ listen: { port: 0 }, servers }, { one: { ...entry, env: { KEY: '${IS_NOT_SET_ANYWHERE}' } } })
   await line(/one needs the variable IS_NOT_SET_ANYWHERE.*it stays as it was/)
-  await until(async () => !(await client.listTools()).tools.some(({ name }) => name === 'one__add'))
+  await until(async () => !(await client.listTools()).tools.some(({ name }) => name === 'one__add'), patient)
   assert.is((await client.callTool('one__echo', { message: 'on' })).text, 'on')
   // and back, once all is right
   write({ listen: { port: 0 }, servers: {} }, { one: entry })
-  await until(async () => (await client.listTools()).tools.some(({ name }) => name === 'one__add'))
+  await until(async () => (await client.listTools()).tools.some(({ name }) => name === 'one__add'), patient)
   assert.is(await stop(), 0)
 })
 
