@@ -820,9 +820,10 @@ class Gateway {
     this.#late = this.#ctx.sendAfter(this.#plan.startTimeout, 'late')
   }
 
-  /** Resolves when all is known, or is not to be had in time; undefined when it is. Never rejects. */
+  /** Resolves when all is known and offered, or is not to be had in time; undefined when it is. Never rejects. */
   #awake(): Promise<void> | undefined {
-    if (this.#isSettled && ![...this.#places.values()].some(isAsleep)) return undefined
+    const isOffered = this.#changing === undefined && this.#work === undefined
+    if (isOffered && this.#isSettled && ![...this.#places.values()].some(isAsleep)) return undefined
     const timeout = this.#plan.startTimeout + 1_000
     return this.#self.call('wake', undefined, { timeout }).catch(() => {})
   }
