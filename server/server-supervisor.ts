@@ -1,5 +1,4 @@
 import type { ChildOverrides, ChildSpec } from '../runtime/supervision/child-spec.js'
-import { handled } from '../runtime/base/promise.js'
 import { lazy } from '../runtime/faults/load.js'
 import type { ServerDefinition } from './definitions/define-server.js'
 import {
@@ -40,8 +39,9 @@ export function startServer(
     | (ServerOptions & TreeWideOptions)
     | (ProcessesOptions & Omit<TreeWideOptions, 'onBlocked' | 'blockedAfter'>),
 ): Promise<Server | ServerProcesses> {
-  if (definition instanceof URL) return handled(startModule(definition, options as ProcessesOptions))
-  return handled(start(definition, options as ServerOptions & TreeWideOptions))
+  // a start that fails, and that nobody awaits, is to end the program: it would end without a word
+  if (definition instanceof URL) return startModule(definition, options as ProcessesOptions)
+  return start(definition, options as ServerOptions & TreeWideOptions)
 }
 
 const loadProcesses = /* @__PURE__ */ lazy(

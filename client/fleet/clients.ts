@@ -36,7 +36,8 @@ export function startClients(
   servers: ServerEntries | HostConfiguration,
   options: StartClientsOptions = {},
 ): Promise<Clients> {
-  return handled(start(servers, options))
+  // whoever does not await it hears of a failure from Node
+  return start(servers, options)
 }
 
 async function start(
