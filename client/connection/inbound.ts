@@ -28,6 +28,8 @@ const long = 256 * 1024
 const maxUnread = 64
 /** Of a message that nobody asked for: a server may send as many of these as it likes. */
 const maxUnaskedValues = 20_000
+/** Of an answer: there is one for each request. */
+const maxNames = 100_000
 
 /** Reads a message, at once or behind others: of long answers, which have no order, one in a turn. */
 export function receive(state: Incarnation, { link, text }: LinkNews['message']): void {
@@ -62,7 +64,7 @@ function takeAnswer(state: Incarnation, text: string, id: RequestId): void {
   const { calls } = state
   // there was one while it waited
   if (!calls.awaits(id)) return calls.dropped(id)
-  const [message] = read(text)
+  const [message] = read(text, { maxNames })
   if (
     message !== undefined &&
     !(message instanceof ProtocolError) &&

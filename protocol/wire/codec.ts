@@ -10,6 +10,8 @@ export interface DecodeLimits {
   readonly maxBatch?: number
   /** Arrays, objects and what is in them. Default 250,000: a few tenths of a second to read. */
   readonly maxValues?: number
+  /** Names in objects, which cost more than other values. Default 50,000. */
+  readonly maxNames?: number
 }
 
 /** A batch: messages, and INVALID_MESSAGE errors in place of elements that are none. */
@@ -19,10 +21,12 @@ const defaultLimits: Required<DecodeLimits> = Object.freeze({
   maxDepth: 64,
   maxBatch: 100,
   maxValues: 250_000,
+  maxNames: 50_000,
 })
 const quote = 0x22
 const backslash = 0x5c
 const comma = 0x2c
+const colon = 0x3a
 const caseBit = 0x20 // makes [ and { one code, and ] and }
 const opener = 0x7b
 const closer = 0x7d
@@ -33,9 +37,10 @@ const readableLength = 65_536
  * INVALID_MESSAGE. A key `__proto__` becomes a plain own property.
  */
 export function decode(text: string, limits: DecodeLimits = defaultLimits): Message | Batch {
-  const { maxDepth = 64, maxBatch = 100, maxValues = defaultLimits.maxValues } = limits
-  const excess = excessOf(text, maxDepth, maxValues)
-  if (excess !== undefined) throw refusal(text, excess, { maxDepth, maxValues })
+  const { maxBatch = defaultLimits.maxBatch } = limits
+  const known = limits === defaultLimits ? defaultLimits : { ...defaultLimits, ...limits }
+  const excess = excessOf(text, known)
+  if (excess !== undefined) throw refusal(text, excess)
   const value = parse(text)
   return Array.isArray(value) ? readBatch(value, maxBatch) : readMessage(value)
 }
@@ -84,32 +89,30 @@ function readElement(value: unknown): Message | ProtocolError {
   }
 }
 
-type Excess = 'TOO_DEEP' | 'TOO_MANY_VALUES'
+interface Excess {
+  readonly code: 'TOO_DEEP' | 'TOO_MANY_VALUES'
+  readonly message: string
+}
 
 /** The id for the answer can be read, as JSON.parse does not recurse. Of a long text its two ends have to tell. */
-function refusal(
-  text: string,
-  excess: Excess,
-  { maxDepth, maxValues }: Readonly<Record<'maxDepth' | 'maxValues', number>>,
-): ProtocolError {
+function refusal(text: string, { code, message }: Excess): ProtocolError {
   const data =
     text.length <= readableLength
       ? describeInvalid(parse(text))
       : describeLong(text.slice(0, keptOfLong), text.slice(-keptOfLong))
-  const message =
-    excess === 'TOO_DEEP'
-      ? `arrays and objects may be nested ${maxDepth} deep`
-      : `a message may have ${maxValues} values: send less at a time, or as one text`
-  return new ProtocolError(excess, message, { data })
+  return new ProtocolError(code, message, { data })
 }
 
 /** What a text has too much of: to parse it would take too long, or too much memory. */
-function excessOf(text: string, maxDepth: number, maxValues: number): Excess | undefined {
+function excessOf(text: string, limits: Required<DecodeLimits>): Excess | undefined {
+  const { maxDepth, maxValues, maxNames } = limits
   if (text.length <= 2 * maxDepth) return undefined
   const mayBeDeep = hasMoreThan(text, ['{', '['], maxDepth)
   // without brackets there is no value but one for each comma
-  const mayBeMany = text.length > maxValues && hasMoreThan(text, [',', '{', '['], maxValues)
-  return mayBeDeep || mayBeMany ? measure(text, maxDepth, maxValues) : undefined
+  const mayBeMany =
+    (text.length > maxValues && hasMoreThan(text, [',', '{', '['], maxValues)) ||
+    (text.length > maxNames && hasMoreThan(text, [':'], maxNames))
+  return mayBeDeep || mayBeMany ? measure(text, limits) : undefined
 }
 
 /** Counts characters, also those in strings: a cheap upper bound, which most texts pass. */
@@ -123,21 +126,33 @@ function hasMoreThan(text: string, characters: readonly string[], count: number)
   return false
 }
 
-function measure(text: string, maxDepth: number, maxValues: number): Excess | undefined {
+function measure(
+  text: string,
+  { maxDepth, maxValues, maxNames }: Required<DecodeLimits>,
+): Excess | undefined {
   let depth = 0
   let values = 0
+  let names = 0
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at)
     if (code === quote) at = endOfString(text, at)
     else if (code === comma) values++
+    else if (code === colon) names++
     else if ((code | caseBit) === closer) depth--
     else if ((code | caseBit) === opener) {
       values++
-      if (++depth > maxDepth) return 'TOO_DEEP'
+      if (++depth > maxDepth)
+        return { code: 'TOO_DEEP', message: `arrays and objects may be nested ${maxDepth} deep` }
     } else continue
-    if (values > maxValues) return 'TOO_MANY_VALUES'
+    if (values > maxValues) return tooMany(`${maxValues} values`)
+    if (names > maxNames) return tooMany(`${maxNames} names in objects`)
   }
   return undefined
+}
+
+function tooMany(what: string): Excess {
+  const message = `a message may have ${what}: send less at a time, or as one text`
+  return { code: 'TOO_MANY_VALUES', message }
 }
 
 function endOfString(text: string, start: number): number {

@@ -45,12 +45,12 @@ export function schemeOf(text: string): string | undefined {
 }
 
 /**
- * Whether an address has one of these schemes, or any if there are none; names of gateways further in may stand
- * before it.
+ * Whether an address has one of these schemes, or any if there are none; not if they are unknown. Names of gateways
+ * further in may stand before it.
  */
-export function isOfScheme(uri: string, schemes: ReadonlySet<string>): boolean {
+export function isOfScheme(uri: string, schemes: ReadonlySet<string> | undefined): boolean {
   const scheme = schemeOf(uri)
-  if (scheme === undefined) return false
+  if (scheme === undefined || schemes === undefined) return false
   return schemes.size === 0 || schemes.has(scheme) || schemes.has(scheme.slice(scheme.lastIndexOf('+') + 1))
 }
 

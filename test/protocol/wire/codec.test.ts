@@ -118,6 +118,9 @@ test('values pass at the limit and fail beyond it, with the id for the answer', 
   // an array or an object is one, and one for what is in it
   assert.is('params' in decode(text(10_000), { maxValues: 20_005 }), true)
   assert.equal(refusal(text(10_000), 20_004), refused)
+  // a name in an object costs more
+  assert.is('params' in decode(text(49_995, '{"a":1}')), true)
+  assert.equal(refusal(text(49_996, '{"a":1}')), refused)
   for (const of of ['{}', '[]', '0', '{"a":1,"b":2}']) assert.equal(refusal(text(300_000, of)), refused, of)
 })
 

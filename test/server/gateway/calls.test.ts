@@ -197,6 +197,30 @@ test('deny holds at a server that takes no notice of schemes', async (t) => {
     assert.is((await client.readResource(uri)).contents.length, 1)
 })
 
+test('deny holds at such a server also while it lists nothing', async (t) => {
+  const up = byHand({
+    capabilities: { resources: {} },
+    answers: {
+      'resources/list': () => {
+        throw new McpError(-32603, 'oops')
+      },
+      'resources/templates/list': () => ({ resourceTemplates: [] }),
+      'resources/read': ({ uri }) => ({ contents: [{ uri, text: String(uri).replace(/^.*:/, '') }] }),
+    },
+  })
+  const { client } = await through(t, { up: up.client }, { servers: { up: { deny: ['file:///secret/*'] } } })
+  for (const uri of [
+    'x:///secret/b',
+    'up+x:///secret/b',
+    'http://host/secret/b',
+    '/secret/b',
+    'file:///secret/b',
+  ])
+    assert.ok((await failure(client.readResource(uri))).code < 0, uri)
+  assert.equal(up.of('resources/read'), [])
+  assert.is((await client.readResource('file:///public/c')).contents.length, 1)
+})
+
 test('templates that cannot be listed close no address for patterns that need none', async (t) => {
   const up = byHand({
     capabilities: { resources: {} },
@@ -219,7 +243,11 @@ test('templates that cannot be listed close no address for patterns that need no
       ),
     )
   }
-  assert.equal(await taken({ deny: ['delete_*', 'secret://1'] }), [true, true, false, false])
+  assert.equal(await taken({ deny: ['delete_*', 'user://*', 'secret://1'] }), [false, false, false, false])
+  // a server may take no notice of schemes, and nobody knows which it has
+  assert.equal(await taken({ deny: ['secret://1'] }), [false, false, false, false])
+  assert.equal(await taken({ deny: ['user://2', 'secret://1'] }), [true, true, false, false])
+  assert.equal(await taken({ deny: ['delete_*'] }), [true, true, true, true])
   assert.equal(await taken({ allow: ['user://*'] }), [true, true, false, false])
   // may be a template of `user://{secret_id}`
   assert.equal(await taken({ deny: ['*secret*'] }), [false, false, false, false])

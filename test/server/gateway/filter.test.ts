@@ -208,6 +208,8 @@ test('where addresses are denied, one of a scheme that nobody names is not judge
   // of a server that lists nothing nobody knows which schemes it has; an address has one
   const { judges: blind } = filterOf({ deny: ['secret://1'] })
   assert.equal([blind('user://1', new Set()), blind('1', new Set())], [true, false])
+  // nor as long as its lists could not be had
+  assert.equal([blind('user://1', undefined), blind('secret://2', undefined)], [false, true])
   // names of tools and patterns without a scheme say nothing of schemes
   for (const deny of [['delete_*'], ['*/secret/*'], []])
     assert.is(filterOf({ deny }).judges('x:///secret/b', listed), true, String(deny))
