@@ -67,6 +67,8 @@ export const deskActor = defineActor({
       later(ctx, async () => scope.changes.resourceUpdated(uri)),
     listChanged: ({ scope }, list: ListKind, ctx): Deferred<void> =>
       later(ctx, async () => scope.changes.listChanged(list)),
+    /** All that came before it is done. */
+    heard: () => undefined,
   },
   cast: {
     tell({ scope }, { method, params }: ClientNotification) {

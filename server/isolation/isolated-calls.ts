@@ -48,6 +48,8 @@ export class IsolatedCalls implements Isolation {
       throw failure(error, work, handler, lease)
     } finally {
       pool.cast('giveBack', { id: lease.id, ...how })
+      // the answer does not overtake what the handler has told: on a busy machine that still waits for its turn
+      await desk.call('heard', undefined, forever).catch(deskEnded)
     }
   }
 }
@@ -62,6 +64,11 @@ function failure(error: unknown, work: string, handler: IsolatedHandler, { worke
 function poolEnded(error: unknown): never {
   if (error instanceof RuntimeError && ['NOPROC', 'EXITED'].includes(error.code)) throw notBegun()
   throw error
+}
+
+/** The call is over: nobody hears of it any more. */
+function deskEnded(error: unknown): void {
+  if (!(error instanceof RuntimeError)) throw error
 }
 
 function notBegun(): McpError {
