@@ -162,8 +162,6 @@ export interface UpstreamLists {
   readonly prompts: readonly JsonObject[]
   /** Whether its tools were ever told, or it has none: others are not to be called unknown. */
   readonly toolsKnown?: boolean
-  /** The same of its resources. */
-  readonly resourcesKnown?: boolean
   /** The same of its templates, if none of them is left out. */
   readonly templatesKnown?: boolean
 }

@@ -871,8 +871,8 @@ class Gateway {
   }
 
   /**
-   * As `#change`, by another configuration or other pins. What is under way is of those before, and nobody may go on
-   * by them for longer than it takes: that is not done in pieces.
+   * As `#change`, by another configuration or other pins. What is under way is of those before, and nobody may
+   * go on by them for longer than it takes: that is not done in pieces.
    */
   #changeAnew(): void {
     const { answers = [], timer } = this.#work ?? {}

@@ -11,7 +11,7 @@ export interface Filter {
    * these patterns nor the lists of the server have (`listed`) cannot: a server that takes no notice of schemes
    * may read it as one of those. Nor can one without a scheme.
    */
-  judges(uri: string, listed: ReadonlySet<string> | undefined): boolean
+  judges(uri: string, listed: ReadonlySet<string>): boolean
   /**
    * Whether what is denied depends on the templates of the server: with a `*` that may stand for a part of
    * one.

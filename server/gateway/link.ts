@@ -419,8 +419,8 @@ export class UpstreamLink {
     return { ...others, tools: [...tools, tool] }
   }
 
-  /** The schemes of the addresses and templates that it lists; undefined as long as they may be any. */
-  get schemes(): ReadonlySet<string> | undefined {
+  /** The schemes of the addresses and templates that it lists. */
+  get schemes(): ReadonlySet<string> {
     const { lists } = this.#input.record
     if (this.#schemes === undefined || this.#schemes.lists !== lists) {
       const { resources = [], templates = [] } = lists ?? {}
@@ -430,9 +430,7 @@ export class UpstreamLink {
       ]
       this.#schemes = { lists, all: schemesOf(texts) }
     }
-    const { all } = this.#schemes
-    const areKnown = lists?.resourcesKnown === true && lists.templatesKnown === true
-    return all.size > 0 || areKnown ? all : undefined
+    return this.#schemes.all
   }
 
   /** Whether a tool is ours, and not the server's. */

@@ -22,7 +22,7 @@ const patience = 5_000
 /** The same of a server that has let some be waited for in vain. */
 const lessPatience = 500
 
-type ListName = Exclude<keyof UpstreamLists, 'toolsKnown' | 'resourcesKnown' | 'templatesKnown'>
+type ListName = Exclude<keyof UpstreamLists, 'toolsKnown' | 'templatesKnown'>
 
 /** What a server says it has, the request for it, and where it stands in the answer. */
 const requests = {
@@ -153,12 +153,11 @@ export async function fetchLists(
     const isKnown = (name: ListName, before: boolean | undefined): boolean =>
       told.has(name) || !asked.includes(name) || before === true
     const toolsKnown = isKnown('tools', former?.toolsKnown)
-    const resourcesKnown = isKnown('resources', former?.resourcesKnown)
     const templatesKnown = !areCut && isKnown('templates', former?.templatesKnown)
     return {
       lists: {
         ...{ tools, resources, templates: listOf('templates'), prompts: listOf('prompts') },
-        ...{ toolsKnown, resourcesKnown, templatesKnown },
+        ...{ toolsKnown, templatesKnown },
       },
       leftOut: [...cuts, ...left, ...more].join('; '),
       problem: [...failed, ...waits].join('; '),

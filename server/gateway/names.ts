@@ -44,14 +44,11 @@ export function schemeOf(text: string): string | undefined {
   return /^[a-z][a-z\d+.-]*(?=:)/i.exec(text)?.[0].toLowerCase()
 }
 
-/**
- * Whether an address has one of these schemes, or any if there are none; not if they are unknown. Names of gateways
- * further in may stand before it.
- */
-export function isOfScheme(uri: string, schemes: ReadonlySet<string> | undefined): boolean {
+/** Whether an address has one of these schemes; names of gateways further in may stand before it. */
+export function isOfScheme(uri: string, schemes: ReadonlySet<string>): boolean {
   const scheme = schemeOf(uri)
-  if (scheme === undefined || schemes === undefined) return false
-  return schemes.size === 0 || schemes.has(scheme) || schemes.has(scheme.slice(scheme.lastIndexOf('+') + 1))
+  if (scheme === undefined) return false
+  return schemes.has(scheme) || schemes.has(scheme.slice(scheme.lastIndexOf('+') + 1))
 }
 
 /** The schemes of addresses, templates or patterns. */

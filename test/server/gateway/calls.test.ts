@@ -197,29 +197,36 @@ test('deny holds at a server that takes no notice of schemes', async (t) => {
     assert.is((await client.readResource(uri)).contents.length, 1)
 })
 
-test('deny holds at such a server also while it lists nothing', async (t) => {
-  const up = byHand({
-    capabilities: { resources: {} },
-    answers: {
-      'resources/list': () => {
-        throw new McpError(-32603, 'oops')
+for (const templates of ['none', 'any'] as const)
+  test(`deny holds at such a server also while it lists ${templates}`, async (t) => {
+    const up = byHand({
+      capabilities: { resources: {} },
+      answers: {
+        'resources/list': () => {
+          throw new McpError(-32603, 'oops')
+        },
+        'resources/templates/list': () => ({
+          resourceTemplates: templates === 'any' ? [{ uriTemplate: '{+any}', name: 'any' }] : [],
+        }),
+        'resources/read': ({ uri }) => ({ contents: [{ uri, text: String(uri).replace(/^.*:/, '') }] }),
       },
-      'resources/templates/list': () => ({ resourceTemplates: [] }),
-      'resources/read': ({ uri }) => ({ contents: [{ uri, text: String(uri).replace(/^.*:/, '') }] }),
-    },
+    })
+    const { client } = await through(
+      t,
+      { up: up.client },
+      { servers: { up: { deny: ['file:///secret/*'] } } },
+    )
+    for (const uri of [
+      'x:///secret/b',
+      'up+x:///secret/b',
+      'http://host/secret/b',
+      '/secret/b',
+      'file:///secret/b',
+    ])
+      assert.ok((await failure(client.readResource(uri))).code < 0, uri)
+    assert.equal(up.of('resources/read'), [])
+    assert.is((await client.readResource('file:///public/c')).contents.length, 1)
   })
-  const { client } = await through(t, { up: up.client }, { servers: { up: { deny: ['file:///secret/*'] } } })
-  for (const uri of [
-    'x:///secret/b',
-    'up+x:///secret/b',
-    'http://host/secret/b',
-    '/secret/b',
-    'file:///secret/b',
-  ])
-    assert.ok((await failure(client.readResource(uri))).code < 0, uri)
-  assert.equal(up.of('resources/read'), [])
-  assert.is((await client.readResource('file:///public/c')).contents.length, 1)
-})
 
 test('templates that cannot be listed close no address for patterns that need none', async (t) => {
   const up = byHand({

@@ -45,12 +45,7 @@ function options(former?: UpstreamLists): FetchOptions {
 }
 
 /** The lists alone. */
-function plain({
-  toolsKnown: _tools,
-  resourcesKnown: _resources,
-  templatesKnown: _templates,
-  ...lists
-}: UpstreamLists): UpstreamLists {
+function plain({ toolsKnown: _tools, templatesKnown: _templates, ...lists }: UpstreamLists): UpstreamLists {
   return lists
 }
 
@@ -144,7 +139,7 @@ test('templates that fail stay as they were, and are told of where they matter',
   )
   const former = { tools: [], resources: [], templates: [{ uriTemplate: 'a:{b}' }], prompts: [] }
   const fetched = await fetchLists(client, options(former))
-  const lists = { ...former, toolsKnown: true, resourcesKnown: true, templatesKnown: false }
+  const lists = { ...former, toolsKnown: true, templatesKnown: false }
   assert.equal(fetched, { lists, leftOut: '', problem: '', isWhole: true })
   const known = await fetchLists(client, options({ ...former, templatesKnown: true }))
   assert.is(known.lists.templatesKnown, true)
