@@ -4,6 +4,7 @@ import { type ChildOverrides, type ChildSpec, childSpec } from '../runtime/super
 import { type ActorContext, lastingWorld } from '../runtime/process/context.js'
 import { dynamicSupervisorSpec } from '../runtime/supervision/dynamic.js'
 import { RuntimeError, show } from '../runtime/base/errors.js'
+import { lastTurns } from '../runtime/base/promise.js'
 import { readWorld, type World } from '../runtime/time/world.js'
 import type { Lazy } from '../runtime/faults/load.js'
 import { ActorRef, type ProcessRef, processOf, type RefOf } from '../runtime/process/ref.js'
@@ -45,7 +46,8 @@ export async function startTree(
   const { registry = new Registry() } = treeWide
   if (!isWanted(read))
     throw new RuntimeError('IGNORED', `${read.name} is not to be started (option start, CADUCEUS_SERVER)`)
-  const run = await newRun(read, readWorld(treeWide.clock))
+  const world = readWorld(treeWide.clock)
+  const run = await newRun(read, world)
   const { settings, place } = run
   try {
     const supervisor = await startSupervisor({ ...treeWide, registry, ...serverSupervisor(run) })
@@ -56,7 +58,10 @@ export async function startTree(
     await firstLists(settings, registry)
     return server
   } catch (error) {
-    throw await causeOfFailedStart(error, settings, registry)
+    const cause = await causeOfFailedStart(error, settings, registry)
+    // the tree has let go of the program: what nobody awaits is not taken for a stray error of it
+    await lastTurns(world)
+    throw cause
   }
 }
 

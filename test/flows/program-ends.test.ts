@@ -47,6 +47,29 @@ const cases: Readonly<Record<string, Case>> = {
     code: 1,
     told: /command not found: no-such-command/,
   },
+  'a start of a server that fails, and that nobody awaits': {
+    program: `const { startServer } = await import(${JSON.stringify(door)})
+      startServer({}, { transport: 'http' })`,
+    code: 1,
+    told: /expected what defineServer returns/,
+  },
+  'a start at a port that is taken, and that nobody awaits': {
+    program: `const { defineServer, serveHttp, startServer } = await import(${JSON.stringify(door)})
+      const { createServer } = await import('node:net')
+      const taken = createServer().listen(0, '127.0.0.1', () => {
+        startServer(defineServer({ name: 's', version: '1', tools: [] }), {
+          transport: serveHttp({ port: taken.address().port }), logger: false,
+        })
+      })`,
+    code: 1,
+    told: /EADDRINUSE|LISTEN_FAILED/,
+  },
+  'a start of clients that fails, and that nobody awaits': {
+    program: `const { startClients } = await import(${JSON.stringify(door)})
+      startClients({ a: { comand: 'x' } })`,
+    code: 1,
+    told: /mcpServers\.a: expected a command/,
+  },
   'a main module that fails in a tree that is to report': {
     program: `${bare(`unowned: 'report'`)} ${goesOn} ${boom}`,
     code: 0,
