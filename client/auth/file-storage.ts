@@ -123,7 +123,7 @@ async function tryLock(path: string, id: string, mine: string): Promise<boolean>
   }
 }
 
-/** Where a pid means a process: this start of this machine, and its container. Undefined where that is not told. */
+/** Where a pid means a process: this start of the machine, and its container. Undefined where nobody says. */
 async function placeOf(): Promise<string | undefined> {
   try {
     const boot = await readFile('/proc/sys/kernel/random/boot_id', 'utf8')

@@ -1,4 +1,3 @@
-import { inOneGo } from '../../runtime/base/steps.js'
 import { resolve } from 'node:path'
 import type { PinnedDefinition } from 'caduceus/server'
 import { fetchLists } from '../../server/gateway/lists.js'
@@ -10,6 +9,7 @@ import {
   type ReadDefinition,
 } from '../../server/gateway/pins.js'
 import { visible } from '../../server/gateway/hidden-characters.js'
+import { inOneGo } from '../../runtime/base/steps.js'
 import { systemWorld, type World } from '../../runtime/time/world.js'
 import { type Invocation, textOf } from '../base/invocation.js'
 import { exitCodes, UsageError } from '../base/usage-error.js'

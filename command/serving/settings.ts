@@ -150,10 +150,8 @@ export type Overrides = ReadonlyMap<string, { readonly value: unknown; readonly 
 
 /** Variables without which more is allowed: one that is misspelt, or not filled in, must not be left alone. */
 const guarding = [
-  ...[
-    { name: 'CADUCEUS_TOKENS', beginning: 'CADUCEUS_TOKEN', form: 'NAME=TOKEN', without: 'let in everybody' },
-  ],
-  ...[{ name: 'CADUCEUS_KEYS', beginning: 'CADUCEUS_KEY', form: 'KEY', without: 'sign nothing' }],
+  { name: 'CADUCEUS_TOKENS', form: 'NAME=TOKEN', without: 'let in everybody' },
+  { name: 'CADUCEUS_KEYS', form: 'KEY', without: 'sign nothing' },
 ] as const
 
 /** Throws UsageError for a variable that is meant to be one of these, and is none. */
@@ -161,8 +159,8 @@ export function readSettings(
   { values }: Pick<Invocation, 'values'>,
   env: Readonly<Record<string, string | undefined>>,
 ): Overrides {
-  for (const { name, beginning, form, without } of guarding) {
-    const misspelt = Object.keys(env).find((one) => one.startsWith(beginning) && one !== name)
+  for (const { name, form, without } of guarding) {
+    const misspelt = Object.keys(env).find((one) => one.startsWith(name.slice(0, -1)) && one !== name)
     if (misspelt !== undefined)
       throw new UsageError(`${misspelt} is not read (did you mean ${name}="${form} ..."?)`)
     if (env[name]?.trim() === '')

@@ -20,8 +20,7 @@ type ReadOption<Value> = (value: unknown, field: string, fallback?: Value) => Va
 /** Readers of one floor's options. */
 export function optionReaders<Failure extends Error>(makeError: (field: string, problem: string) => Failure) {
   /** Without what was given, where that may be a secret. */
-  function badOption(field: string, expected: string, ...[got]: readonly [got?: unknown]): Failure
-  function badOption(field: string, expected: string, ...got: readonly unknown[]): Failure {
+  function badOption(field: string, expected: string, ...got: readonly [got?: unknown]): Failure {
     const given = got.length === 0 ? '' : `, got ${show(got[0])}`
     return makeError(field, `${field}: expected ${expected}${given}`)
   }

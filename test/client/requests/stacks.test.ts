@@ -38,8 +38,8 @@ test('the stack of an error names who awaits the call, and not the actor', async
   assert.match(ordered, /^McpError: Unknown tool: "bom" \(did you mean "boom"\?\)\n/)
   assert.match(ordered, /at async orderPizza \(.*stacks\.test\.[jt]s/)
   assert.not.match(ordered, /Actor\.|Calls\.answer/)
-  // an answer of a turn that has lasted long, as a busy machine makes some, comes in the next one, below three frames
-  // of the event loop
+  // an answer of a turn that has lasted long, as a busy machine makes some, comes in the next one, below three
+  // frames of the event loop
   let read = ''
   for (let attempt = 0; attempt < 5 && !/at async readMenu/.test(read); attempt += 1) {
     await new Promise(setImmediate)
