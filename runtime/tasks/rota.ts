@@ -1,5 +1,6 @@
 import { outside } from '../faults/containment.js'
 import { LoopShare } from '../time/loop-share.js'
+import { isPromise } from '../base/promise.js'
 import type { World } from '../time/world.js'
 
 /** Milliseconds of work in a turn of the event loop; the rest waits. */
@@ -15,11 +16,27 @@ const restFactor = 3
 const longestRest = 5_000
 /** Who has had no company for so many ms has nobody to leave the time to. */
 const company = 2_000
+/** The last turns that say how long one is waited for. */
+const smoothing = 8
 /** The processor time is read once in so many ms at most. */
 const cpuEvery = 10
 
 /** What a rota takes of a world. */
 export type RotaWorld = Pick<World, 'now' | 'cpu' | 'setImmediate' | 'setTimeout' | 'clearTimeout'>
+
+/** A piece that is done elsewhere answers a promise of it. */
+type Work = () => unknown
+
+/** The pieces of a caller that wait, the next one first, and since when it waits for its turn. */
+interface CallerLine {
+  readonly pieces: Piece[]
+  since: number
+}
+
+interface Piece {
+  readonly work: Work
+  readonly at: number
+}
 
 /** A moment, by the clock and by the processor. */
 interface Moment {
@@ -35,8 +52,11 @@ export class Rota {
   readonly #world: RotaWorld
   readonly #anybody: string | undefined
   readonly #slice: number
-  /** What waits, by caller: the next one is first. */
-  readonly #waiting = new Map<string, (() => void)[]>()
+  readonly #rests: boolean
+  /** What waits, by caller: who is next is first. */
+  readonly #waiting = new Map<string, CallerLine>()
+  /** How long callers have waited for their turn lately. */
+  #round = 0
   /** Callers after a long piece, and until when the time is others'. */
   readonly #resting = new Map<string, number>()
   #used = 0
@@ -52,12 +72,13 @@ export class Rota {
 
   /**
    * `anybody` is the name of callers that cannot be told apart: none of them rests for another. `slice`:
-   * milliseconds of work in a turn.
+   * milliseconds of work in a turn. `rests`: whether callers rest at all.
    */
-  constructor(world: RotaWorld, anybody?: string, slice = usualSlice) {
+  constructor(world: RotaWorld, anybody?: string, slice = usualSlice, rests = true) {
     this.#world = world
     this.#anybody = anybody
     this.#slice = slice
+    this.#rests = rests
   }
 
   /** Whether a piece may be done at once, with `run`. */
@@ -78,12 +99,27 @@ export class Rota {
     }
   }
 
-  /** Does a piece, which must not throw, when it is the turn of its caller. */
-  wait(caller: string, work: () => void): void {
+  /**
+   * Does a piece, which must not throw, when it is the turn of its caller. The next one is done when the promise
+   * of a piece that is done elsewhere has settled, or in the next turn: it holds up nobody.
+   */
+  wait(caller: string, work: Work): void {
+    const at = this.#world.now()
     const own = this.#waiting.get(caller)
-    if (own === undefined) this.#waiting.set(caller, [work])
-    else own.push(work)
+    if (own === undefined) this.#waiting.set(caller, { pieces: [{ work, at }], since: at })
+    else own.pieces.push({ work, at })
     this.#arm()
+  }
+
+  /**
+   * Whether a piece of this caller would wait longer than `ms`, as things went lately. One stop of the event loop
+   * is no queue: its first piece has waited half of that.
+   */
+  wouldWait(caller: string, ms: number): boolean {
+    const { pieces } = this.#waiting.get(caller) ?? {}
+    const first = pieces?.[0]
+    if (pieces === undefined || first === undefined) return this.#round > ms
+    return this.#round * (pieces.length + 1) > ms && this.#world.now() - first.at > ms / 2
   }
 
   /** Resolves when it is the turn of a piece of this caller. */
@@ -93,10 +129,11 @@ export class Rota {
 
   /** Does all that waits. */
   flush(): void {
-    const all = [...this.#waiting.values()].flat()
+    const all = [...this.#waiting.values()].flatMap(({ pieces }) => pieces)
     this.#waiting.clear()
+    this.#round = 0
     this.#world.clearTimeout(this.#timer)
-    for (const work of all) work()
+    for (const { work } of all) work()
   }
 
   #count(ms: number): void {
@@ -118,7 +155,7 @@ export class Rota {
   }
 
   #rest(caller: string, ms: number): void {
-    if (caller === this.#anybody) return
+    if (caller === this.#anybody || !this.#rests) return
     // a machine that is busy otherwise makes short pieces long
     const own = Math.min(ms, this.#world.cpu() - this.#read.cpu)
     if (own <= long) return
@@ -145,14 +182,25 @@ export class Rota {
       if (next === undefined) return this.#sleep()
       const began = this.#begin()
       this.#see(next.caller)
-      next.work()
+      const usedBefore = this.#used
+      const doing = next.work()
       // whoever waits for a promise does its piece now
-      await undefined
+      if (!isPromise(doing)) await undefined
+      else if (!(await this.#isDoneInTurn(doing))) break
       const ms = this.#world.now() - began
       if (ms > long) this.#rest(next.caller, ms)
-      this.#used += ms
+      // a piece that is done elsewhere may have counted itself
+      this.#used = usedBefore + ms
     }
     this.#arm()
+  }
+
+  #isDoneInTurn(doing: PromiseLike<unknown>): Promise<boolean> {
+    return new Promise((resolve) => {
+      const done = (): void => resolve(true)
+      doing.then(done, done)
+      this.#world.setImmediate(() => resolve(false))
+    })
   }
 
   #wake(): void {
@@ -169,13 +217,17 @@ export class Rota {
     this.#timer = outside(() => this.#world.setTimeout(() => this.#arm(), Math.max(1, ms)))
   }
 
-  #shift(): { readonly caller: string; readonly work: () => void } | undefined {
+  #shift(): { readonly caller: string; readonly work: Work } | undefined {
     for (const [caller, own] of this.#waiting) {
       if (this.#resting.has(caller)) continue
       this.#waiting.delete(caller)
-      const work = own.shift() as () => void
+      const { work } = own.pieces.shift() as Piece
+      const now = this.#world.now()
+      this.#round += (now - own.since - this.#round) / smoothing
+      own.since = now
       // behind the others
-      if (own.length > 0) this.#waiting.set(caller, own)
+      if (own.pieces.length > 0) this.#waiting.set(caller, own)
+      if (this.#waiting.size === 0) this.#round = 0
       return { caller, work }
     }
     return undefined

@@ -100,12 +100,14 @@ export function isNoSession(error: unknown): error is ServerError {
 export const tooManyRequests = 429
 
 /**
- * The answer to a request for which there is no room to wait. Nothing of it was done: it may be tried again.
+ * The answer to a request for which there is no room, or no time, to wait. Nothing of it was done: it may be tried
+ * again.
  */
-export function busy(
-  id: RequestId,
-  { requests, waiting }: { readonly requests: number; readonly waiting: number },
-): JsonRpcErrorResponse {
-  const problem = `too many requests at once: ${requests} of a session are at work (limits.requests), and ${waiting}, or 64 MiB, may wait (limits.waiting): try again later`
+export function busy(id: RequestId, problem: string): JsonRpcErrorResponse {
   return buildError(id, { code: tooManyRequests, message: problem, data: { retryable: true } })
+}
+
+/** Why a request is refused that would wait for more than `ms`. */
+export function wouldWaitTooLong(ms: number): string {
+  return `the server is busy: handlers take all the time of its event loop, and this request would wait for more than ${ms} ms (timeouts.waiting): try again later`
 }

@@ -37,11 +37,17 @@ export class WaitingLine<Item> {
     return this.#size
   }
 
+  /** One of the client whose turn it is. */
+  get first(): Item | undefined {
+    for (const [, { items }] of this.#places.entries()) for (const item of items.keys()) return item
+    return undefined
+  }
+
   /** Adds a request behind those of its client; false if there is no room. */
   add(item: Item, { params }: Pick<JsonRpcRequest, 'params'>, client = ''): boolean {
     const place = this.#places.get(client) ?? { items: new Map(), bytes: 0 }
     // its text is gone, and measured again only for a request that has to wait
-    const bytes = least + (params === undefined ? 0 : JSON.stringify(params).length)
+    const bytes = least + charactersOf(params)
     const fitsHere = place.items.size === 0 || place.bytes + bytes <= maxOfOne
     const fits = fitsHere && this.#all.bytes + bytes <= maxOfAll
     if (!fits || place.items.size >= this.#max) return false
@@ -98,4 +104,22 @@ export class WaitingLine<Item> {
     place.bytes += bytes
     this.#all.bytes += bytes
   }
+}
+
+/** About as many as its JSON has: to write it again would take as long as to read it. */
+function charactersOf(params: unknown): number {
+  let count = 0
+  const left: unknown[] = [params]
+  while (left.length > 0) {
+    const value = left.pop()
+    count += 4
+    if (typeof value === 'string') count += value.length
+    else if (Array.isArray(value)) for (const each of value) left.push(each)
+    else if (typeof value === 'object' && value !== null)
+      for (const [name, each] of Object.entries(value)) {
+        count += name.length + 4
+        left.push(each)
+      }
+  }
+  return count
 }

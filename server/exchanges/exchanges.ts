@@ -3,18 +3,17 @@ import { unsupported } from '../../protocol/stateless/era.js'
 import { errorCodes, McpError } from '../../protocol/wire/errors.js'
 import { buildError } from '../../protocol/wire/jsonrpc.js'
 import { modernDialectOf } from '../../protocol/dialects/versions.js'
-import { type ActorContext, lastingWorld } from '../../runtime/process/context.js'
+import type { ActorContext } from '../../runtime/process/context.js'
 import { RuntimeError } from '../../runtime/base/errors.js'
 import { processOf } from '../../runtime/process/ref.js'
 import { TaskSupervisor } from '../../runtime/tasks/supervisor.js'
-import { anybody } from '../../transports/base/network.js'
-import { handlersSlice, Rota } from '../../runtime/tasks/rota.js'
+import type { Rota } from '../../runtime/tasks/rota.js'
 import { callerOf } from '../../transports/contract/caller.js'
 import type { Response } from '../../transports/contract/contract.js'
 import type { ExchangeAnswer, ExchangeCall } from '../../transports/inbound/exchange-call.js'
 import { TransportError } from '../../transports/base/errors.js'
 import { answerNow, encodedResult, refusal, tryAgain } from '../requests/answer.js'
-import { tooManyRequests } from '../base/errors.js'
+import { tooManyRequests, wouldWaitTooLong } from '../base/errors.js'
 import { conversing, firstTry } from './conversation.js'
 import { Conversations } from './conversations.js'
 import { Exchange } from './exchange.js'
@@ -37,7 +36,6 @@ const cancelled: ExchangeAnswer = Object.freeze({ response: undefined, refused: 
 /** Checks and prepared answers run in the caller's scope, an author's code in a task. */
 export class Exchanges {
   readonly #host: ExchangeHost
-  /** Requests that take their time before they begin, such as those whose address has to be judged. */
   readonly #rota: Rota
   readonly #subscriptions: Subscriptions
   readonly #turns: ExchangeTurns
@@ -60,8 +58,7 @@ export class Exchanges {
       conversations: new Conversations(holdings, world),
     })
     this.#tasks = tasksOf(holdings, registry, world)
-    // who waits for a turn has it also when this actor ends
-    this.#rota = new Rota(lastingWorld(world), anybody, handlersSlice)
+    this.#rota = holdings.rota
     this.#subscriptions = new Subscriptions(holdings, ctx, this.#rota)
   }
 
@@ -73,6 +70,11 @@ export class Exchanges {
     noteRequest(this.#host, call.request, started)
     const caller = (): string => callerOf(call.peer, undefined)
     if (this.#rota.isFree) return this.#rota.run(caller, () => this.#answered(call, startedAt))
+    const { waiting } = this.#host.holdings.settings.timeouts
+    if (this.#rota.wouldWait(caller(), waiting)) {
+      const error = new TransportError('EXCHANGE_LIMIT', wouldWaitTooLong(waiting), { retryable: true })
+      return this.#failed(call, startedAt, error)
+    }
     return this.#rota
       .next(caller())
       .then(() => (call.isAborted ? this.#note(call, cancelled, startedAt) : this.#answered(call, startedAt)))

@@ -6,6 +6,7 @@ import { RestartWindow } from '../../runtime/supervision/restart-window.js'
 import { ClientCounts } from '../../transports/connections/client-counts.js'
 import type { Binding } from '../../transports/contract/contract.js'
 import { emitTransport, originHere } from '../../transports/contract/events.js'
+import { handlersSlice, Rota } from '../../runtime/tasks/rota.js'
 import type { World } from '../../runtime/time/world.js'
 import type { Values } from '../../transports/contract/values.js'
 import { TransportError } from '../../transports/base/errors.js'
@@ -52,6 +53,11 @@ export interface Holdings {
   readonly restores: RestoreLimit
   readonly requestStates: RequestStates
   readonly waiting: WaitingBytes
+  /**
+   * Whose request begins next, while handlers take their time: callers take turns. None rests, since time that
+   * nobody uses is lost to all.
+   */
+  readonly rota: Rota
   readonly known: KnownClients
   /** Sessions that are only their records. */
   readonly asleep: Hibernation
@@ -147,6 +153,7 @@ export const holdingsActor = defineActor({
       ),
       restores: new RestoreLimit(),
       waiting: { bytes: 0 },
+      rota: new Rota(world, undefined, handlersSlice, false),
       known: new KnownClients(),
       asleep,
       clients: new ClientCounts(limits.sessionsPerClient),

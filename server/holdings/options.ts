@@ -103,7 +103,7 @@ export interface ServerLimitOptions {
   /**
    * Requests of one session, or of one client without sessions, that may wait; 64 MiB of them at most, and
    * 256 MiB of all. More are refused: JSON-RPC error 429 with `data.retryable` in a session, 503 without. On
-   * standard input the server reads more slowly instead. Default 10,000.
+   * standard input the server reads more slowly instead. Default 10,000. See `timeouts.waiting`.
    */
   readonly waiting?: number
   /**
@@ -141,6 +141,12 @@ export interface ServerTimeoutOptions {
   readonly hibernateAfter?: number
   /** That a request may run; `timeout` of a component overrides it. Default 30 min. */
   readonly request?: number
+  /**
+   * That a request may wait because handlers take all the time of the event loop. One that would wait longer, as
+   * things went lately, is refused at once, as beyond `limits.waiting`. Default 10,000; less where people wait,
+   * such as 500; Infinity: never.
+   */
+  readonly waiting?: number
   /** To answer a question (`ctx.elicit`), at most 24 h in 2026-07-28. Default 10 min. */
   readonly question?: number
   /** That requests in flight have when the server stops. Default 10,000. */
@@ -200,6 +206,7 @@ export const readTimeouts = readGroup({
   idle: orElse(readMs, 30 * 60_000),
   hibernateAfter: orElse(readMs, 30_000),
   request: orElse(readMs, 30 * 60_000),
+  waiting: orElse(readMs, 10_000),
   question: orElse(readMs, 10 * 60_000),
   drain: orElse(readDelay, 10_000),
 })

@@ -39,7 +39,7 @@ import { peerProblem } from './access.js'
 import { hibernate, lookAtUse } from './idle.js'
 import { learnConfirmation, shareConfirmation } from './saving.js'
 import type { SessionRecord } from '../engine/session-store.js'
-import { answered, cancelWork, endWork, leaveIfIdle, startWork, taskEnded } from './work.js'
+import { answered, beginNext, cancelWork, endWork, goOn, leaveIfIdle, startWork, taskEnded } from './work.js'
 
 /** A message of the client, and the sink for messages before its answer. */
 export interface Delivery {
@@ -91,6 +91,12 @@ export const sessionActor = defineActor({
       if (isNotification(message)) return takeNotification(session, message, peer, ctx)
       session.questions.answer(message)
       return undefined
+    },
+    /** Its turn among the sessions: it begins the next request. */
+    turn: (session, _nothing: undefined, ctx) => {
+      session.turns -= 1
+      beginNext(session, ctx)
+      goOn(session, ctx)
     },
     read: (session, key: string) => session.state.read(key),
     swap: (session, { key, version, value }: { key: string; version: number; value: unknown }) =>

@@ -67,6 +67,8 @@ export class Session {
   /** Tasks that only wait for something else, such as the end of a task. */
   readonly idle = new TurnoverSet<ProcessRef>()
   readonly waiting: WaitingLine<SessionRequest>
+  /** Turns among the sessions that it waits for, each to begin a request. */
+  turns = 0
   readonly cancelledEarly = new EarlyCancellations()
   readonly readers: SessionReaders
   readonly questions: SessionQuestions

@@ -5,8 +5,9 @@ import type { ActorContext } from '../../runtime/process/context.js'
 import type { ProcessRef } from '../../runtime/process/ref.js'
 import { RuntimeError } from '../../runtime/base/errors.js'
 import { isPromise } from '../../runtime/base/promise.js'
+import { callerOf } from '../../transports/contract/caller.js'
 import type { Peer, Response } from '../../transports/contract/contract.js'
-import { busy } from '../base/errors.js'
+import { busy, wouldWaitTooLong } from '../base/errors.js'
 import { noteAnswer, noteRequest } from '../base/events.js'
 import { impersonalFacts } from '../base/work-facts.js'
 import type { Work } from '../requests/work.js'
@@ -25,22 +26,23 @@ export interface SessionRequest {
 
 type PendingResponse = Response | undefined | Deferred<Response | undefined>
 
-/** Begins a request, or queues it: `limits.requests` of a session are at work, the others wait in order. */
+/**
+ * Begins a request, or queues it: `limits.requests` of a session are at work, and while handlers take their time
+ * sessions take turns; the others wait in order.
+ */
 export function startWork(
   session: Session,
   work: Work,
   delivery: RequestDelivery,
   ctx: ActorContext,
 ): PendingResponse {
-  const { limits } = session.holdings.settings
   const { request: message, sink } = delivery
   const seat = new SessionSeat(session, delivery, work)
   const request: SessionRequest = { work, seat, arrivedAt: session.lastActive, reply: undefined }
   if (session.cancelledEarly.take(message.id, session.now())) return settle(session, request, undefined, ctx)
-  const isFull = work.waits === true ? session.idle.size >= limits.waiting : isBusy(session)
-  const waits = work.waits !== true && (isFull || session.waiting.size > 0)
-  if (waits ? !session.waiting.add(request, message) : isFull)
-    return settle(session, request, busy(message.id, limits), ctx)
+  const waits = work.waits !== true && hasToWait(session)
+  const problem = waits ? whyNotWait(session, request) : whyNotBegin(session, work)
+  if (problem !== undefined) return settle(session, request, busy(message.id, problem), ctx)
   sink.negotiated?.(session.facts.revision)
   if (work.change !== undefined) {
     work.change(session.wishes)
@@ -51,13 +53,42 @@ export function startWork(
   session.requests.set(message.id, request)
   if (!waits) return begin(session, request, ctx)
   request.reply = ctx.defer()
+  goOn(session, ctx)
   return request.reply
+}
+
+/** Others wait already, or have all places, or handlers have had their time of this turn. */
+function hasToWait(session: Session): boolean {
+  return session.waiting.size > 0 || isBusy(session) || !session.holdings.rota.isFree
+}
+
+/** Has a request wait, or says why it may not. */
+function whyNotWait(session: Session, request: SessionRequest): string | undefined {
+  const { settings, rota } = session.holdings
+  const { limits, timeouts } = settings
+  // how long a place takes says nothing of the server
+  if (!isBusy(session) && rota.wouldWait(callerOfSession(session, request), timeouts.waiting))
+    return wouldWaitTooLong(timeouts.waiting)
+  return session.waiting.add(request, request.seat.delivery.request) ? undefined : tooMany(limits)
+}
+
+/** Those that only wait for something else have no places, and are counted. */
+function whyNotBegin({ idle, holdings }: Session, { waits }: Work): string | undefined {
+  const { limits } = holdings.settings
+  return waits === true && idle.size >= limits.waiting ? tooMany(limits) : undefined
+}
+
+function tooMany({ requests, waiting }: Session['holdings']['settings']['limits']): string {
+  return `too many requests at once: ${requests} of a session are at work (limits.requests), and ${waiting}, or 64 MiB, may wait (limits.waiting): try again later`
 }
 
 /** Runs a request; its time runs from here on. What is done at once is answered at once. */
 function begin(session: Session, request: SessionRequest, ctx: ActorContext): PendingResponse {
   const { work, seat } = request
-  const answering = attempt(request)
+  const answering = session.holdings.rota.run(
+    () => callerOfSession(session, request),
+    () => attempt(request),
+  )
   if (!isPromise(answering)) return settle(session, request, answering, ctx)
   const places = work.waits === true ? session.idle : session.atWork
   places.add(seat.task.self)
@@ -75,15 +106,26 @@ function attempt({ work, seat }: SessionRequest): ReturnType<typeof run> {
   }
 }
 
-/**
- * A task of the session has ended: its place is for the next one, which takes it or ends at once. So each end
- * begins one request, and what comes meanwhile is taken in its turn.
- */
+/** Begins what waits: now, as far as there is time, and then in the session's turns. */
+export function goOn(session: Session, ctx: ActorContext): void {
+  const { rota } = session.holdings
+  while (rota.isFree && session.waiting.size > 0 && !isBusy(session)) beginNext(session, ctx)
+  const { first } = session.waiting
+  if (first === undefined || isBusy(session)) return
+  const caller = callerOfSession(session, first)
+  for (; session.turns < session.waiting.size; session.turns += 1)
+    rota.wait(caller, () => session.self.call('turn', undefined, forever))
+}
+
+export function beginNext(session: Session, ctx: ActorContext): void {
+  const next = isBusy(session) ? undefined : session.waiting.take()
+  if (next !== undefined) begin(session, next, ctx)
+}
+
+/** A task of the session has ended: its place is for the next one. */
 export function taskEnded(session: Session, from: ProcessRef | null, ctx: ActorContext): void {
   if (from !== null && !session.atWork.delete(from)) session.idle.delete(from)
-  if (isBusy(session)) return
-  const next = session.waiting.take()
-  if (next !== undefined) begin(session, next, ctx)
+  goOn(session, ctx)
 }
 
 /** Whether as many requests are at work as may be; those that only wait for something else do not count. */
@@ -155,3 +197,10 @@ export function answered<Answer extends Response | undefined>(
   })
   return response
 }
+
+function callerOfSession({ facts }: Session, { seat }: SessionRequest): string {
+  return callerOf(seat.peer, facts.id)
+}
+
+/** It waits for its turn as long as it takes. */
+const forever = Object.freeze({ timeout: Number.POSITIVE_INFINITY })

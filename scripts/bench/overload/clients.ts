@@ -17,8 +17,8 @@ export interface Call {
 
 /** One client of the server, at an address of its own. */
 export interface Client {
-  /** Never rejects; any number at once. */
-  call(call: Call): Promise<Fate>
+  /** Never rejects; any number at once. With `patience`, its user leaves after so many ms, and says so. */
+  call(call: Call, patience?: number): Promise<Fate>
   close(): void
 }
 
@@ -45,7 +45,8 @@ async function openHttp(port: number, address: string): Promise<Client> {
     const more = { ...from, 'mcp-session-id': session, 'mcp-protocol-version': '2025-11-25' }
     const head = postHead(port, more)
     await connection.ask(post(head, initialized))
-    return new HttpClient(port, connection, (id, call) => post(head, textOf(id, call)))
+    const leave = (id: number): string => post(head, cancelled(id))
+    return new HttpClient(port, connection, (id, call) => post(head, textOf(id, call)), leave)
   } catch (error) {
     connection.close()
     throw error
@@ -75,23 +76,44 @@ async function openModern(port: number, address: string): Promise<Client> {
 class HttpClient implements Client {
   readonly #port: number
   readonly #requestOf: (id: number, call: Call) => string
+  /** What says that a request is not waited for; without, its connection is closed. */
+  readonly #leaveOf: ((id: number) => string) | undefined
   readonly #idle: Connection[]
   readonly #all: Set<Connection>
   #isClosed = false
   #last = 0
 
-  constructor(port: number, connection: Connection, requestOf: (id: number, call: Call) => string) {
+  constructor(
+    port: number,
+    connection: Connection,
+    requestOf: (id: number, call: Call) => string,
+    leaveOf?: (id: number) => string,
+  ) {
     this.#port = port
     this.#requestOf = requestOf
+    this.#leaveOf = leaveOf
     this.#idle = [connection]
     this.#all = new Set([connection])
   }
 
-  async call(call: Call): Promise<Fate> {
+  async call(call: Call, patience?: number): Promise<Fate> {
+    const id = ++this.#last
+    let connection: Connection | undefined
+    const answered = this.#ask(this.#requestOf(id, call), (one) => {
+      connection = one
+    })
+    return unlessLeft(answered, patience, () => {
+      if (this.#leaveOf !== undefined) void this.#ask(this.#leaveOf(id))
+      else if (connection !== undefined) this.#drop(connection)
+    })
+  }
+
+  async #ask(request: string, uses: (connection: Connection) => void = () => {}): Promise<Fate> {
     let connection: Connection | undefined
     try {
       connection = this.#idle.pop() ?? (await this.#open())
-      const got = await connection.ask(this.#requestOf(++this.#last, call))
+      uses(connection)
+      const got = await connection.ask(request)
       if (/\r\nconnection: *close/i.test(got.head)) this.#drop(connection)
       else if (!this.#isClosed) this.#idle.push(connection)
       if (got.status === 200) return fateOf(messageOf(got))
@@ -140,9 +162,11 @@ async function openSocket(port: number, address: string): Promise<Client> {
 }
 
 /** Starts the server of the one client that standard input has. */
-export async function startPiped(most: string): Promise<{ readonly client: Client; readonly pid: number }> {
+export async function startPiped(
+  own: readonly string[],
+): Promise<{ readonly client: Client; readonly pid: number }> {
   const module = fileURLToPath(new URL('./server.js', import.meta.url))
-  const server = spawn(process.execPath, [module, 'stdio', most], { stdio: ['pipe', 'pipe', 'inherit'] })
+  const server = spawn(process.execPath, [module, 'stdio', ...own], { stdio: ['pipe', 'pipe', 'inherit'] })
   await once(server, 'spawn')
   const client = new LineClient((text) => server.stdin.write(`${text}\n`))
   createInterface({ input: server.stdout }).on('line', (line) => client.take(line))
@@ -169,10 +193,15 @@ class LineClient implements Client {
     this.#send(initialized)
   }
 
-  async call(call: Call): Promise<Fate> {
+  call(call: Call, patience?: number): Promise<Fate> {
     const id = ++this.#last
-    const answer = await this.#ask(id, textOf(id, call))
-    return answer === undefined ? 'failed' : fateOf(answer)
+    const answered = this.#ask(id, textOf(id, call)).then((answer) =>
+      answer === undefined ? 'failed' : fateOf(answer),
+    )
+    return unlessLeft(answered, patience, () => {
+      this.#waiting.delete(id)
+      this.#send(cancelled(id))
+    })
   }
 
   take(text: string): void {
@@ -197,6 +226,28 @@ class LineClient implements Client {
       this.#send(text)
     })
   }
+}
+
+/** What becomes of a call whose user leaves after so many ms. */
+async function unlessLeft(
+  answered: Promise<Fate>,
+  patience: number | undefined,
+  leave: () => void,
+): Promise<Fate> {
+  if (patience === undefined) return answered
+  let timer: NodeJS.Timeout | undefined
+  const left = new Promise<Fate>((resolve) => {
+    timer = setTimeout(() => {
+      leave()
+      resolve('left')
+    }, patience)
+  })
+  return Promise.race([answered, left]).finally(() => clearTimeout(timer))
+}
+
+function cancelled(id: number): string {
+  const params = { requestId: id, reason: 'timeout' }
+  return JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params })
 }
 
 function textOf(id: number, call: Call): string {

@@ -1,5 +1,5 @@
-/** What has become of a call: refused is one that says that it may be made again. */
-export type Fate = 'served' | 'refused' | 'failed'
+/** What has become of a call: refused is one that says that it may be made again; of one its user has left. */
+export type Fate = 'served' | 'refused' | 'failed' | 'left'
 
 /** One call: when it was sent and how long its answer took, in ms. */
 export interface Told {
@@ -28,6 +28,7 @@ export interface Summary {
   readonly refused: number
   readonly refusedP99: number
   readonly failed: number
+  readonly left: number
 }
 
 /** What `ms` of calls come to, whose users wait for `patience` ms. */
@@ -41,6 +42,7 @@ export function summaryOf(calls: readonly Told[], ms: number, patience: number):
     refused: refused.length,
     refusedP99: quantile(refused, 0.99),
     failed: of('failed').length,
+    left: of('left').length,
   }
 }
 

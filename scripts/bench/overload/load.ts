@@ -11,6 +11,14 @@ const waiting = 40_000
 const clients: Client[] = []
 const crowd: Client[] = []
 
+interface FloodOrder {
+  readonly call: Call
+  readonly ms: number
+  readonly perSecond: number
+  /** Milliseconds after which users leave, and say so. */
+  readonly leaveAfter?: number
+}
+
 /** Clients of the server, and what they do. */
 answer({
   /** Opens so many clients, each at an address of its own. */
@@ -18,7 +26,7 @@ answer({
     for (let at = 0; at < count; at += 1) clients.push(await openClient(kind, port, addressOf(from + at)))
   },
   /** Starts the server of standard input, with its client. Answers its process. */
-  async start({ most: own }: { most: string }): Promise<number> {
+  async start({ own }: { own: readonly string[] }): Promise<number> {
     const { client, pid } = await startPiped(own)
     clients.push(client)
     return pid
@@ -55,7 +63,7 @@ answer({
 })
 
 /** Sends `perSecond` calls by chance, as many users do who do not know of each other, clients in turn. */
-async function flood({ call, ms, perSecond }: { call: Call; ms: number; perSecond: number }): Promise<Flood> {
+async function flood({ call, ms, perSecond, leaveAfter }: FloodOrder): Promise<Flood> {
   const calls: Told[] = []
   const late: number[] = []
   const since = performance.now()
@@ -70,7 +78,7 @@ async function flood({ call, ms, perSecond }: { call: Call; ms: number; perSecon
       sent += 1
       if (open >= most) continue
       open += 1
-      void told(client, call).then((one) => {
+      void told(client, call, leaveAfter).then((one) => {
         open -= 1
         answeredAt = performance.now()
         calls.push({ ...one, at: one.at - since })
@@ -84,9 +92,9 @@ async function flood({ call, ms, perSecond }: { call: Call; ms: number; perSecon
   return { calls, unanswered: sent - calls.length, late: quantile(late, 0.99), drained }
 }
 
-async function told(client: Client, call: Call): Promise<Told> {
+async function told(client: Client, call: Call, leaveAfter?: number): Promise<Told> {
   const at = performance.now()
-  const fate = await client.call(call)
+  const fate = await client.call(call, leaveAfter)
   return { at, ms: performance.now() - at, fate }
 }
 

@@ -15,6 +15,12 @@ const { values } = parseArgs({
     work: { type: 'string', default: '2' },
     /** Requests that one client may have at once; as many as it may by default without. */
     most: { type: 'string', default: '' },
+    /** Milliseconds that requests may wait for the event loop; as many as by default without. */
+    waiting: { type: 'string', default: '' },
+    /** Milliseconds that users wait for an answer. */
+    patience: { type: 'string', default: '1000' },
+    /** Whether users who wait no longer say so. */
+    leave: { type: 'boolean', default: false },
     /** One of the ways below, and one part of what is measured. */
     only: { type: 'string', default: '' },
     part: { type: 'string', default: '' },
@@ -30,8 +36,7 @@ const ways: Readonly<Record<Kind, string>> = {
 }
 /** Clients of the flood, each at an address of its own. */
 const clients = 40
-/** Milliseconds that users wait for an answer. */
-const patience = 1_000
+const patience = Number(values.patience)
 /** Calls that one client has in flight at once, at full speed. */
 const lanes = Math.min(64, Number(values.most || 64))
 const stretch = 3_000
@@ -96,10 +101,10 @@ async function open(kind: Kind, start: (program: string, ...args: string[]) => A
   const load = start('./load.js')
   // a pipe has one client
   if (kind === 'stdio') {
-    const pid = await load.ask<number>('start', { most: values.most })
+    const pid = await load.ask<number>('start', { own: [values.most, values.waiting] })
     return { kind, port: 0, pid, load, one: undefined, other: load }
   }
-  const server = start('./server.js', kind, values.most)
+  const server = start('./server.js', kind, values.most, values.waiting)
   const port = await server.ask<number>('port')
   const [one, other] = [start('./load.js'), start('./load.js')]
   await load.ask('open', { kind, port, count: clients, from: 0 })
@@ -117,7 +122,12 @@ async function overload({ kind, pid, load, other }: Stage, work: Call): Promise<
   for (const at of [4, 16, 64])
     peak = Math.max(peak, summaryOf(await keep(stretch, at), stretch, patience).goodput)
   const flood = (times: number, ms: number): Promise<Flood> =>
-    load.ask('flood', { call: work, ms, perSecond: times * peak })
+    load.ask('flood', {
+      call: work,
+      ms,
+      perSecond: times * peak,
+      ...(values.leave && { leaveAfter: patience }),
+    })
   const quiet = await flood(1 / 3, stretch)
   const quietP99 = summaryOf(quiet.calls, stretch, patience).servedP99
   const sizes: number[] = []
@@ -126,7 +136,11 @@ async function overload({ kind, pid, load, other }: Stage, work: Call): Promise<
   const { calls, unanswered, late, drained } = await flood(3, flooding).finally(() => clearInterval(sampling))
   const cpu = cpuOf(pid) - before
   const after = await other.ask<readonly Told[]>('keep', { call: work, ms: stretch, lanes: 1 })
-  const { goodput, served, servedP99, refused, refusedP99, failed } = summaryOf(calls, flooding, patience)
+  const { goodput, served, servedP99, refused, refusedP99, failed, left } = summaryOf(
+    calls,
+    flooding,
+    patience,
+  )
   const inFlood = sizes.slice(0, Math.ceil(flooding / 100))
   return {
     'capacity, calls a second': peak,
@@ -136,6 +150,7 @@ async function overload({ kind, pid, load, other }: Stage, work: Call): Promise<
     refused,
     'refusals, p99 in ms': refusedP99,
     failed,
+    left,
     unanswered,
     'quiet, p99 in ms': quietP99,
     'served, p99 in ms': servedP99,

@@ -2,8 +2,8 @@ import { serveHttp, serveStdio, serveWebSocket, startServer } from '../../../ind
 import { answer } from '../asked-program.js'
 import definition from '../processes/server.js'
 
-/** The server that is loaded, on one transport, and how many requests one client may have there at once. */
-const [kind = 'http', most = ''] = process.argv.slice(2)
+/** The server that is loaded: on which transport, how many requests of a client it takes, how long they may wait. */
+const [kind = 'http', most = '', waiting = ''] = process.argv.slice(2)
 const own = most === '' ? undefined : Number(most)
 // the load says which address each of its clients has: those of this machine have no limits
 const behindProxy = { trustProxy: true }
@@ -17,5 +17,9 @@ const transports = {
 }
 
 const transport = transports[kind as keyof typeof transports]()
-const server = await startServer(definition, { transport, ...(own && { limits: { waiting: own } }) })
+const server = await startServer(definition, {
+  transport,
+  ...(own && { limits: { waiting: own } }),
+  ...(waiting !== '' && { timeouts: { waiting: Number(waiting) } }),
+})
 if (kind !== 'stdio') answer({ port: () => server.port })

@@ -179,7 +179,13 @@ test.run()
 function child(t: TestContext, name: string, health?: { every: number; misses: number }) {
   const path = inRoot('.t', 'test', 'flows', 'gateway', '_upstream-program.js')
   const transport = stdio({ command: process.execPath, args: [path], stopTimeout: 100 })
-  const client = startClient({ name, transport, logger: false, ...(health && { health }), backoff: { base: 10, cap: 50 } })
+  const client = startClient({
+    name,
+    transport,
+    logger: false,
+    ...(health && { health }),
+    backoff: { base: 10, cap: 50 },
+  })
   t.after(() => client.close())
   return client
 }

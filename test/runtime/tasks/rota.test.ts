@@ -5,7 +5,7 @@ import { suite } from '../../support/suite.js'
 const test = suite('rota')
 
 /** A rota on a clock that moves with the work, and the turns of the event loop that it asks for. */
-function make(anybody?: string) {
+function make(anybody?: string, rests = true) {
   const turns: (() => void)[] = []
   const time = { ms: 0, cpu: 0 }
   let timer: { readonly at: number; readonly fn: () => void } | undefined
@@ -22,6 +22,8 @@ function make(anybody?: string) {
       },
     },
     anybody,
+    20,
+    rests,
   )
   const run = (ms: number): unknown =>
     rota.run(
@@ -219,6 +221,67 @@ test('short pieces share a turn, and nobody is asked for one while there is time
   rota.flush()
   await turn()
   assert.ok(rota.isFree)
+})
+
+test('a piece that is done elsewhere is waited for, a turn at most', async () => {
+  const { rota, turns, turn, run } = make('ada')
+  const done: string[] = []
+  run(30)
+  let finish: (() => void) | undefined
+  const late = new Promise<void>((resolve) => {
+    finish = resolve
+  })
+  rota.wait('ada', () => Promise.resolve().then(() => done.push('soon')))
+  rota.wait('bob', () => late)
+  rota.wait('eve', () => void done.push('after'))
+  await turn()
+  assert.equal(done, ['soon'], 'who waits for the other one waits')
+  while (turns.length > 0) await turn()
+  assert.equal(done, ['soon', 'after'], 'and goes on in the next turn')
+  finish?.()
+  assert.ok(rota.isFree)
+})
+
+test('one who comes hears whether it would wait too long, as things went lately', async () => {
+  const { rota, turns, turn, work, run } = make('ada')
+  assert.not(rota.wouldWait('ada', 0))
+  run(30)
+  let left = 100
+  const again = (): void => {
+    work(30)
+    left -= 1
+    if (left > 0) rota.wait('ada', again)
+  }
+  for (let n = 0; n < 4; n += 1) rota.wait('ada', again)
+  while (left > 10) await turn()
+  const would = (caller: string, ...all: number[]) => all.map((ms) => rota.wouldWait(caller, ms))
+  assert.equal(would('bob', 28, 32), [true, false])
+  assert.equal(would('ada', 140, 160), [true, false])
+  while (turns.length > 0) await turn()
+  assert.equal([...would('bob', 0), ...would('ada', 0)], [false, false])
+})
+
+test('who comes after one stop of the event loop is not refused', async () => {
+  const { rota, turns, turn, work, run } = make('ada')
+  run(30)
+  for (let n = 0; n < 10; n += 1) rota.wait('ada', () => work(1))
+  work(3_000)
+  await turn()
+  rota.wait('ada', () => work(1))
+  assert.not(rota.wouldWait('ada', 10_000))
+  while (turns.length > 0) await turn()
+})
+
+test('where nobody rests, long pieces follow each other', async () => {
+  const { rota, turns, turn, work, sleep } = make(undefined, false)
+  let done = 0
+  for (const caller of ['ada', 'bob', 'ada', 'bob'])
+    rota.wait(caller, () => {
+      work(100)
+      done += 1
+    })
+  while (turns.length > 0) await turn()
+  assert.equal([done, Number.isNaN(sleep())], [4, true])
 })
 
 test.run()

@@ -29,6 +29,7 @@ import { listenForMetrics } from './metrics-port.js'
 import { addressBehind } from './peer.js'
 import { checkReach } from './guard.js'
 import { listen, portOf, urlOf } from './listening.js'
+import { boundPipelined } from './pipelined.js'
 import type { HttpServer, ListenSettings } from './options.js'
 
 export type UpgradeListener = (request: IncomingMessage, socket: Duplex, head: Buffer) => void | Promise<void>
@@ -242,7 +243,8 @@ async function makeServer(
   }
   const { createServer } = process.getBuiltinModule('node:http')
   const https = tls === undefined ? undefined : await outside(() => import('node:https'))
-  const server = https?.createServer({ ...tls, ...limits }, onRequest) ?? createServer(limits, onRequest)
+  const take = boundPipelined(onRequest)
+  const server = https?.createServer({ ...tls, ...limits }, take) ?? createServer(limits, take)
   server.maxConnections = maxConnections
   if (auth !== undefined) refuseLongHeaders(server, auth)
   return server

@@ -3,7 +3,7 @@ import { handlersSlice, Rota, type RotaWorld } from '../../../runtime/tasks/rota
 import type { World } from '../../../runtime/time/world.js'
 import { anybody } from '../../base/network.js'
 import { callerOf } from '../../contract/caller.js'
-import type { Outcome, Peer } from '../../contract/contract.js'
+import type { Peer } from '../../contract/contract.js'
 
 /** Who sent a request. */
 interface Asking {
@@ -11,11 +11,13 @@ interface Asking {
   readonly sessionId: string | undefined
 }
 
-/** A request whose outcome is to become an answer. */
+/** A request that is to be answered. */
 export interface DueAnswer extends Asking {
   readonly token: OwnerToken
-  settle(outcome: Outcome): void
 }
+
+/** A message of so many characters takes no time to read. */
+const short = 4_096
 
 interface Written {
   readonly token: OwnerToken
@@ -39,18 +41,21 @@ export class AnswerQueue {
     this.#answers = new Rota(world, anybody)
   }
 
-  /** Reads a message, at once or when it is the turn of its caller; rejects with what `read` throws. */
-  async read(asking: Asking, read: () => void): Promise<void> {
-    if (this.#reads.isFree) return this.#reads.run(() => callerOfAsking(asking), read)
+  /**
+   * Reads a message of so many characters, at once or when it is the turn of its caller; rejects with what `read`
+   * throws. A short one is read at once: it may say that another is not waited for, and handlers have turns of
+   * their own.
+   */
+  async read(asking: Asking, characters: number, read: () => void): Promise<void> {
+    if (characters <= short || this.#reads.isFree) return this.#reads.run(() => callerOfAsking(asking), read)
     await this.#reads.next(callerOfAsking(asking))
     read()
   }
 
-  /** Makes an answer, at once or when it is the turn of its caller. */
-  make(exchange: DueAnswer, outcome: Outcome): void {
-    const settle = (): void => exchange.settle(outcome)
-    if (this.#answers.isFree) return this.#answers.run(() => callerOfAsking(exchange), settle)
-    this.#answers.wait(callerOfAsking(exchange), () => void guard(exchange.token, settle))
+  /** Makes an answer, or a part of one, at once or when it is the turn of its caller. */
+  make(exchange: DueAnswer, make: () => void): void {
+    if (this.#answers.isFree) return this.#answers.run(() => callerOfAsking(exchange), make)
+    this.#answers.wait(callerOfAsking(exchange), () => void guard(exchange.token, make))
   }
 
   /**

@@ -171,19 +171,22 @@ export class Exchange implements Owner, MessageSink, StreamReader, DueAnswer {
     this.#response.end(bytesOf(encodeMessage(text)))
   }
 
+  /** The end comes after it, as answers of a caller are made in order. */
   gather(answer: Response): void {
-    if (this.#over) return
-    this.#gathered ??= new Gathered(this.bytes, this.#limits.maxMessageBytes)
-    this.#gathered.add(answer)
+    this.#limits.answers.make(this, () => {
+      if (this.#over) return
+      this.#gathered ??= new Gathered(this.bytes, this.#limits.maxMessageBytes)
+      this.#gathered.add(answer)
+    })
   }
 
   /** Answers with what was gathered. */
   answerAll(): void {
-    const texts = this.#gathered?.texts
+    const all = this.#gathered?.all
     this.#gathered = undefined
-    if (this.#over || texts === undefined) return this.finish(202)
-    if (!this.#streaming) return this.#json(200, `[${texts.join(',')}]`, none)
-    for (const text of texts) this.#answerOne(text)
+    if (this.#over || all === undefined) return this.finish(202)
+    if (!this.#streaming) return this.#json(200, arrayOf(all), none)
+    for (const one of all) this.#answerOne(String(one))
     this.finish(200)
   }
 
@@ -292,10 +295,10 @@ export class Exchange implements Owner, MessageSink, StreamReader, DueAnswer {
   }
 
   end(outcome: Outcome): void {
-    this.#limits.answers.make(this, outcome)
+    this.#limits.answers.make(this, () => this.#settle(outcome))
   }
 
-  settle(outcome: Outcome): void {
+  #settle(outcome: Outcome): void {
     if (this.onOutcome === null) this.finish(200)
     else this.onOutcome(outcome)
   }
@@ -388,9 +391,9 @@ export class Exchange implements Owner, MessageSink, StreamReader, DueAnswer {
     else this.#own.add(text)
   }
 
-  #json(status: number, text: string, headers: Headers): void {
+  #json(status: number, text: string | Buffer, headers: Headers): void {
     this.#over = true
-    const body = bytesOf(text)
+    const body = typeof text === 'string' ? bytesOf(text) : text
     const length = String(Buffer.byteLength(body))
     const all = { 'content-type': 'application/json', 'content-length': length, ...headers }
     this.#limits.answers.add(this.token, () => {
@@ -431,7 +434,8 @@ export class Exchange implements Owner, MessageSink, StreamReader, DueAnswer {
 
 /** The answers to a batch that wait for the others: together they are one message, and are counted until then. */
 class Gathered {
-  readonly texts: string[] = []
+  /** Long ones as bytes: to make those of all at once would take as long as all of them. */
+  readonly all: (string | Buffer)[] = []
   readonly #bytes: ByteAccount
   readonly #max: number
   #size = 0
@@ -444,7 +448,7 @@ class Gathered {
   add(answer: Response): void {
     const text = textWithin(answer, this.#max, { add: (size) => this.#room(size) }) ?? ''
     this.#size += text.length
-    this.texts.push(text)
+    this.all.push(bytesOf(text))
   }
 
   #room(size: number): Error | undefined {
@@ -452,4 +456,14 @@ class Gathered {
     const problem = `the answers to one batch may have ${this.#max} bytes together (limits.messageBytes): send fewer calls in one`
     return new TransportError('BYTES_LIMIT', problem, { retryable: true })
   }
+}
+
+/** The array of these, in JSON. */
+function arrayOf(all: readonly (string | Buffer)[]): string | Buffer {
+  if (all.every((one) => typeof one === 'string')) return `[${all.join(',')}]`
+  const parts = all.flatMap((one, at) => [
+    Buffer.from(at === 0 ? '[' : ','),
+    typeof one === 'string' ? Buffer.from(one) : one,
+  ])
+  return Buffer.concat([...parts, Buffer.from(']')])
 }

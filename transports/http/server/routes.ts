@@ -162,7 +162,7 @@ async function takeMessage(exchange: Exchange, around: Surroundings): Promise<vo
   await checkSession(exchange, server)
   const text = await readText(request, { messageBytes: settings.limits.messageBytes, bytes: exchange.bytes })
   exchange.onOutcome = (outcome) => conclude(exchange, outcome, around)
-  await limits.answers.read(exchange, () => {
+  await limits.answers.read(exchange, text.length, () => {
     if (!exchange.isOver) server.receive({ text, peer, sink: exchange, acceptsBoth: acceptsBoth(request) })
   })
 }

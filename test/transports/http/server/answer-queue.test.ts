@@ -164,13 +164,10 @@ function make() {
   }
   /** The answer of a session takes so many milliseconds. */
   const answer = (name: string, ms: number, work?: () => void): void =>
-    queue.make(
-      { token, peer, sessionId: name.split(' ')[0], settle: lasting(name, ms, work) },
-      { type: 'accepted' },
-    )
+    queue.make({ token, peer, sessionId: name.split(' ')[0] }, lasting(name, ms, work))
   /** And so does its message. */
   const read = (name: string, ms: number, work?: () => void): Promise<void> =>
-    queue.read({ peer, sessionId: name.split(' ')[0] }, lasting(name, ms, work))
+    queue.read({ peer, sessionId: name.split(' ')[0] }, 10_000, lasting(name, ms, work))
   /** Nobody rests any more. */
   const rested = async (): Promise<void> => {
     now += 10_000

@@ -1,4 +1,5 @@
 import { connect } from 'node:net'
+import { subscribeServer } from 'caduceus/server'
 import { serveHttp, serveSse, subscribeTransport } from 'caduceus/transports'
 import { initialize } from '../../../server/_client.js'
 import { heard } from '../../../support/heard.js'
@@ -17,8 +18,9 @@ function sendAll(t: TestContext, port: number | undefined, text: string) {
     for (const [line] of chunk.matchAll(/HTTP\/1\.1 \d+/g)) came.add(line)
   })
   socket.on('error', () => {})
+  const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()))
   t.after(() => socket.destroy())
-  return { came, cut: () => socket.destroy() }
+  return { came, closed, cut: () => socket.destroy() }
 }
 
 test('an HTTP+SSE client that leaves ends its streams queued on the connection', async (t) => {
@@ -38,20 +40,36 @@ test('an HTTP+SSE client that leaves ends its streams queued on the connection',
   for (let i = 0; i < 5; i++) await openings.next((type) => type === 'closed')
 })
 
-test('a hundred requests on one connection are answered without a Node warning', async (t) => {
+test('32 requests at once on one connection are answered without a Node warning', async (t) => {
   const warnings: string[] = []
   const warned = ({ name }: Error): void => void warnings.push(name)
   process.on('warning', warned)
   t.after(() => process.off('warning', warned))
   const server = await startSuiteServer(serveHttp())
   t.after(() => server.stop())
+  const { came } = sendAll(t, server.port, posts(32))
+  for (let i = 0; i < 32; i++) assert.is(await came.next(), 'HTTP/1.1 200')
+  assert.equal(warnings, [])
+})
+
+test('a connection with more than 32 requests at once is cut, few are served', async (t) => {
+  const sessions: string[] = []
+  t.after(subscribeServer('session', ({ type }) => type === 'opened' && sessions.push(type)))
+  const server = await startSuiteServer(serveHttp())
+  t.after(() => server.stop())
+  const { closed } = sendAll(t, server.port, posts(300))
+  await closed
+  assert.ok(sessions.length <= 32, String(sessions.length))
+  const { came } = sendAll(t, server.port, posts(1))
+  assert.is(await came.next(), 'HTTP/1.1 200')
+})
+
+/** So many requests, one after the other. */
+function posts(count: number): string {
   const body = JSON.stringify(initialize())
   const head =
     'host: 127.0.0.1\r\naccept: application/json, text/event-stream\r\ncontent-type: application/json'
-  const one = `POST /mcp HTTP/1.1\r\n${head}\r\ncontent-length: ${body.length}\r\n\r\n${body}`
-  const { came } = sendAll(t, server.port, one.repeat(100))
-  for (let i = 0; i < 100; i++) assert.is(await came.next(), 'HTTP/1.1 200')
-  assert.equal(warnings, [])
-})
+  return `POST /mcp HTTP/1.1\r\n${head}\r\ncontent-length: ${body.length}\r\n\r\n${body}`.repeat(count)
+}
 
 test.run()
