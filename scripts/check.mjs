@@ -2,24 +2,13 @@
 //   node scripts/check.mjs [--fix] [--only house,types,style] [--root folder] [file or folder ...]
 // With files or folders only their problems count (the imports and types of everything are still read).
 import { spawn } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { checkApi } from './house/api-digest.mjs'
-import { checkChance } from './house/chance.mjs'
-import { checkDoors } from './house/doors.mjs'
-import { checkErrorIndex } from './house/error-index.mjs'
-import { checkImports } from './house/floors.mjs'
-import { checkName, checkText } from './house/names.mjs'
-import { checkMachines } from './house/machines.mjs'
-import { checkPage } from './house/page.mjs'
-import { isLibrary, listFiles, repository } from './house/sources.mjs'
-import { readSyntax } from './house/syntax.mjs'
-import { checkTestNames } from './house/test-names.mjs'
+import { checkHouse, inScope } from './house/check-house.mjs'
+import { repository } from './house/sources.mjs'
 import { mirror } from './house/transpile.mjs'
-import { createTypeNames } from './house/type-names.mjs'
 
-const textFiles = /\.(?:ts|mjs|json|md|yml)$|(?:^|\/)(?:\.gitignore|run)$/
 /** Garbage is collected less often than a program of Go does by itself: memory is there, time is not. */
 const collectsLess = { GOGC: '400' }
 const checks = { house: checkHouse, types: checkTypes, style: checkStyle }
@@ -50,42 +39,6 @@ async function main() {
     console.log(`check ${name}: ${problems === 0 ? 'ok' : `${problems} problem${problems > 1 ? 's' : ''}`}`)
   })
   return results.some(({ problems }) => problems > 0) ? 1 : 0
-}
-
-async function checkHouse(root, scope) {
-  const paths = listFiles(root).filter((path) => textFiles.test(path))
-  const library = new Map()
-  const tests = new Map()
-  const typeNames = createTypeNames()
-  const findings = []
-  const add = (path, found) => findings.push(...found.map((finding) => ({ path, ...finding })))
-  for (const path of paths) {
-    const text = readFileSync(join(root, path), 'utf8')
-    add(path, checkName(path))
-    add(path, checkText(path, text))
-    if (!path.endsWith('.ts')) continue
-    const inLibrary = isLibrary(path)
-    const syntax = readSyntax(path, text, inLibrary)
-    add(path, syntax.findings)
-    if (path.startsWith('test/')) tests.set(path, syntax.imports)
-    add(path, checkTestNames(path, syntax.file))
-    if (!inLibrary) continue
-    library.set(path, syntax.imports)
-    add(path, checkChance(path, syntax.file))
-    add(path, typeNames.read(path, syntax.file))
-  }
-  findings.push(
-    ...checkImports(library),
-    ...checkDoors(root, tests),
-    ...checkApi(root),
-    ...checkErrorIndex(root),
-    ...(await checkPage(root)),
-    ...(await checkMachines(root)),
-  )
-  const wanted = findings.filter(({ path }) => inScope(path, scope))
-  wanted.sort((a, b) => a.path.localeCompare(b.path) || a.line - b.line)
-  const text = wanted.map((finding) => `${finding.path}:${finding.line} ${finding.text}`).join('\n')
-  return { problems: wanted.length, text }
 }
 
 async function checkTypes(root, scope) {
@@ -128,10 +81,6 @@ async function checkStyle(root, scope, fix) {
   ])
   if (code === 0) return { problems: 0, text: '' }
   return { problems: Number(/^Found (\d+) errors?/m.exec(output)?.[1] ?? 1), text: output.trim() }
-}
-
-function inScope(path, scope) {
-  return scope.length === 0 || scope.some((part) => path === part || path.startsWith(`${part}/`))
 }
 
 function run(root, bin, args, env = {}) {
