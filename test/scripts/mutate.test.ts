@@ -1,5 +1,6 @@
 // second tier: time
 import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import * as assert from 'uvu/assert'
 import { makeProject, runNode } from '../support/project.js'
@@ -22,11 +23,28 @@ const source = `export async function read(options, { limit = 5, name = 'x' } = 
 `
 
 const urlOf = (...path: string[]): string => pathToFileURL(inRoot('scripts', ...path)).href
-
-/** Runs a module of the mutation runner on a value and reads what it answers. */
-async function ask(t: TestContext, file: string, call: string): Promise<unknown> {
-  const program = `const m = await import(${JSON.stringify(urlOf('mutate', file))}); console.log(JSON.stringify(${call}))`
-  return runProgram(t, program)
+const { addSwitches } = (await import(urlOf('mutate', 'schema.mjs'))) as {
+  addSwitches(order: object): { readonly code: string; readonly mutants: readonly Mutant[] }
+}
+const { nextTests } = (await import(urlOf('mutate', 'rounds.mjs'))) as {
+  nextTests(order: object): Iterable<readonly [path: string, tests: readonly { readonly key: string }[]]>
+}
+const { listTests } = (await import(urlOf('mutate', 'reach.mjs'))) as {
+  listTests(room: string, given: readonly string[]): Readonly<Record<'near' | 'far', readonly Listed[]>>
+}
+const { judge } = (await import(urlOf('mutate', 'report.mjs'))) as {
+  judge(order: object): Readonly<Record<string, number>>
+}
+const { limitsOf, tryMutant } = (await import(urlOf('mutate', 'trial.mjs'))) as {
+  limitsOf(tests: Readonly<Record<string, { readonly ms: number }>>): object
+  tryMutant(order: object): Promise<Verdict>
+}
+const { prepareCopy, startWorker } = (await import(urlOf('mutate', 'worker.mjs'))) as {
+  prepareCopy(copy: string, files: readonly (readonly [path: string, code: string])[]): void
+  startWorker(order: object): { end(): Promise<void> }
+}
+const { transpile } = (await import(urlOf('house', 'transpile.mjs'))) as {
+  transpile(root: string): Promise<unknown>
 }
 
 async function runProgram(t: TestContext, program: string): Promise<unknown> {
@@ -47,13 +65,18 @@ interface Mutant {
   readonly start: number
   readonly end: number
   readonly text: string
+  /** Whether it is in code that runs as its module loads. */
+  readonly isTop: boolean
 }
 
-test('each operator finds its places, and changes nothing else', async (t) => {
+interface Listed {
+  readonly path: string
+  readonly tier: string
+}
+
+test('each operator finds its places, and changes nothing else', () => {
   const order = { path: 'a.js', source, first: 1, from: './switch.mjs' }
-  const { mutants } = (await ask(t, 'schema.mjs', `m.addSwitches(${JSON.stringify(order)})`)) as {
-    mutants: Mutant[]
-  }
+  const { mutants } = addSwitches(order)
   assert.equal(mutants.map(told), [
     ['default', '5', '(5 * 2 + 1)'],
     ['default', "'x'", "''"],
@@ -104,30 +127,28 @@ test('a switch turns one change on, and none by itself', async (t) => {
   assert.equal(results.all.find(([operator]) => operator === 'code')?.[1][2], 'TOO_LONG_MUTATED')
 })
 
-test('quick tests come first, and those before them that kill', async (t) => {
+test('quick tests come first, and those before them that kill', () => {
   const reaching = [
     { key: 'slow', path: 'a', ms: 2_000, index: 0 },
     { key: 'quick', path: 'a', ms: 10, index: 1 },
     { key: 'kills', path: 'b', ms: 40, index: 0 },
   ]
-  const order = async (budget: number, tried: string[]) => {
-    const call = `[...m.nextTests({ reaching: ${JSON.stringify(reaching)}, tried: new Set(${JSON.stringify(tried)}), kills: new Map([['kills', 3]]), budget: ${budget} })].map(([path, tests]) => [path, ...tests.map(({ key }) => key)])`
-    return ask(t, 'rounds.mjs', call)
+  const order = (budget: number, tried: string[]) => {
+    const kills = new Map([['kills', 3]])
+    const next = nextTests({ reaching, tried: new Set(tried), kills, budget })
+    return [...next].map(([path, tests]) => [path, ...tests.map(({ key }) => key)])
   }
-  assert.equal(await order(30, []), [['b', 'kills']])
-  assert.equal(await order(200, []), [
+  assert.equal(order(30, []), [['b', 'kills']])
+  assert.equal(order(200, []), [
     ['b', 'kills'],
     ['a', 'quick'],
   ])
-  assert.equal(await order(1e9, ['kills']), [['a', 'slow', 'quick']])
-  assert.equal(await order(30, ['kills', 'quick']), [['a', 'slow']])
+  assert.equal(order(1e9, ['kills']), [['a', 'slow', 'quick']])
+  assert.equal(order(30, ['kills', 'quick']), [['a', 'slow']])
 })
 
-test('tests of other rooms are looked at where they name the room', async (t) => {
-  const { near, far } = (await ask(t, 'reach.mjs', "m.listTests('server/gateway', [])")) as Record<
-    'near' | 'far',
-    { readonly path: string; readonly tier: string }[]
-  >
+test('tests of other rooms are looked at where they name the room', () => {
+  const { near, far } = listTests('server/gateway', [])
   assert.ok(near.some(({ path }) => path === 'test/server/gateway/gate.test.ts'))
   assert.ok(near.some(({ path }) => path.startsWith('test/flows/gateway/')))
   assert.ok(far.length > 0)
@@ -163,26 +184,26 @@ async function judgeMutant(
     'test/a.test.ts': text.replace('../support', './support'),
     ...Object.fromEntries(mine),
   })
-  return (await runProgram(
-    t,
-    `
-    import { transpile } from ${JSON.stringify(urlOf('house', 'transpile.mjs'))}
-    import { addSwitches } from ${JSON.stringify(urlOf('mutate', 'schema.mjs'))}
-    import { limitsOf, tryMutant } from ${JSON.stringify(urlOf('mutate', 'trial.mjs'))}
-    import { prepareCopy, startWorker } from ${JSON.stringify(urlOf('mutate', 'worker.mjs'))}
-    const [copy, source, names] = ${JSON.stringify([project, library, names])}
-    const { signal } = new AbortController()
-    process.env.CADUCEUS_TEST_PATIENCE = '${patience}'
-    await transpile(copy)
-    const { code, mutants } = addSwitches({ path: 'runtime/one.mjs', source, first: 1, from: '../scripts/mutate/switch.mjs' })
-    prepareCopy(copy, [['runtime/one.mjs', code]])
-    const worker = startWorker({ copy, folder: copy + '/run', signal })
-    const limits = limitsOf(Object.fromEntries(names.map((name) => [name, { ms: 1 }])))
-    const mutant = { ...mutants[0], isLoaded: mutants[0].isTop }
+  const before = process.env.CADUCEUS_TEST_PATIENCE
+  t.after(() => {
+    if (before === undefined) delete process.env.CADUCEUS_TEST_PATIENCE
+    else process.env.CADUCEUS_TEST_PATIENCE = before
+  })
+  process.env.CADUCEUS_TEST_PATIENCE = String(patience)
+  await transpile(project)
+  const from = '../scripts/mutate/switch.mjs'
+  const { code, mutants } = addSwitches({ path: 'runtime/one.mjs', source: library, first: 1, from })
+  prepareCopy(project, [['runtime/one.mjs', code]])
+  const { signal } = t
+  const worker = startWorker({ copy: project, folder: join(project, 'run'), signal })
+  const limits = limitsOf(Object.fromEntries(names.map((name) => [name, { ms: 1 }])))
+  const mutant = { ...mutants[0], isLoaded: mutants[0]?.isTop }
+  try {
     const verdict = await tryMutant({ worker, mutant, path: 'test/a.test.ts', names, limits, signal })
+    return JSON.parse(JSON.stringify(verdict))
+  } finally {
     await worker.end()
-    console.log(JSON.stringify(verdict))`,
-  )) as Verdict
+  }
 }
 
 const noticing = "test('is one', () => { if (one() !== 1) throw new Error('it is ' + one()) })"
@@ -251,7 +272,7 @@ test('a mutant is on in programs that tests start', async (t) => {
   assert.ok((await judgeMutant(t, text, ['fixture: starts'])).killed)
 })
 
-test('what is not decided is not killed, and what is judged equal counts neither way', async (t) => {
+test('what is not decided is not killed, and what is judged equal counts neither way', () => {
   const { path, operator, line } = JSON.parse(
     readFileSync(inRoot('scripts', 'mutate', 'equivalent.json'), 'utf8'),
   )[0]
@@ -262,7 +283,7 @@ test('what is not decided is not killed, and what is judged equal counts neither
     { outcome: 'survived', path, operator, within: line },
   ]
   const order = { room: 'a', results, notMade: 2, minutes: 1.26, load: [1, 2] }
-  const report = (await ask(t, 'report.mjs', `m.judge(${JSON.stringify(order)})`)) as Record<string, number>
+  const report = judge(order)
   const { mutants, killed, survived, undecided, equivalent, notMade, share } = report
   assert.equal([mutants, killed, survived, undecided, equivalent, notMade], [4, 1, 1, 1, 1, 2])
   assert.is(share, 33.3)
