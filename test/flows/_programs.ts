@@ -10,11 +10,11 @@ import type { TestContext } from '../support/suite.js'
 
 /** The library, as programs import it. */
 export const door = import.meta.resolve('caduceus')
-const server = inRoot('.t', 'test', 'flows', '_scarce-server.js')
+const server = inRoot('test', 'flows', '_pid-server.mjs')
 
 /** An expression: a new client of a server that is a child process. */
 export const newClient = (options = ''): string =>
-  `startClient({ transport: stdio({ command: process.execPath, args: [${JSON.stringify(server)}, 'stdio'] }), logger: false, ${options} })`
+  `startClient({ transport: stdio({ command: process.execPath, args: [${JSON.stringify(server)}] }), logger: false, ${options} })`
 
 /** A statement: says the id of that child process on standard output. */
 export const tellChild = `console.log('child', (await client.callTool('pid')).text)`

@@ -1,11 +1,9 @@
 // second tier: time
 // time limit: 300 s
-import { cpSync, symlinkSync } from 'node:fs'
-import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import * as assert from 'uvu/assert'
-import { inRoot } from '../support/root.js'
 import { suite, type TestContext } from '../support/suite.js'
+import { twoCopies } from './_copies.js'
 import {
   boom,
   childrenGone,
@@ -17,7 +15,6 @@ import {
   runNode,
   stack,
   tellChild,
-  tempFolder,
   writeFiles,
 } from './_programs.js'
 
@@ -193,16 +190,6 @@ test('two library copies, one with a tree: the tree keeps the program alive', as
   assert.match(end.stderr, /boom/)
   await childrenGone(t, end)
 })
-
-/** A program that can import two copies of the library from its folder; gives its path. */
-function twoCopies(t: TestContext, program: string): string {
-  const folder = tempFolder(t)
-  for (const copy of ['one', 'two'])
-    for (const part of ['index.js', 'package.json', 'runtime', 'protocol', 'transports', 'server', 'client'])
-      cpSync(inRoot('.t', part), join(folder, copy, part), { recursive: true })
-  symlinkSync(inRoot('node_modules'), join(folder, 'node_modules'))
-  return writeFiles(t, { 'main.mjs': program }, folder)['main.mjs']
-}
 
 function assertToldOnce({ stderr }: End): void {
   assert.match(stderr, stack)
