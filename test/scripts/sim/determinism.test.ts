@@ -9,7 +9,7 @@ import { reportOf, runSim } from './_run-sim.js'
 
 const test = suite('a seed', { timeout: 110_000 })
 const operations = 40
-const seeds = [1, 2, 3]
+const seeds = [1, 2]
 
 test('has the same trace in this process and in another, whatever ran there before it', async (t) => {
   const forwards = new Tally()
@@ -17,7 +17,7 @@ test('has the same trace in this process and in another, whatever ran there befo
   const backwards = new Tally()
   for (const seed of [...seeds].reverse()) backwards.add(await judge(drawPlan(seed, operations)))
   assert.is(backwards.hash, forwards.hash)
-  const args = ['--seeds', '1-3', '--operations', `${operations}`, '--jobs', '1', '--json']
+  const args = ['--seeds', '1-2', '--operations', `${operations}`, '--jobs', '1', '--json']
   const { stdout, stderr } = await runSim(t, ...args)
   assert.is(reportOf(stdout).hash, forwards.hash, stderr)
 })

@@ -8,7 +8,7 @@ import { modelFacts, rightHistory } from './_model.js'
 import { mutations } from './_mutations.js'
 
 const test = suite('histories of a model', { timeout: 60_000 })
-const seeds = Number(process.env.MODEL_RUNS ?? 200)
+const seeds = Number(process.env.MODEL_RUNS ?? 100)
 
 test('a correct server passes, whatever happens to it', () => {
   const seen = new Set<string>()
