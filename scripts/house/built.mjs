@@ -2,9 +2,9 @@
 // a third of the time of one that loads 600.
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join, posix } from 'node:path'
-import { bundle } from './bundle.mjs'
-import { doors, doorsApart, doorsOnTop, fields, floorsAlone, workers } from './entries.mjs'
-import { floorsWithDoors, isLibrary, listFiles, listSources } from './sources.mjs'
+import { bundle, bundleProgram } from './bundle.mjs'
+import { doors, doorsApart, doorsOnTop, fields, floorsAlone, program, workers } from './entries.mjs'
+import { floors, isLibrary, listFiles, listSources } from './sources.mjs'
 import { mirror } from './transpile.mjs'
 
 /** What makes `import 'caduceus'` inside the mirror mean the bundle, in a program and all that it starts. */
@@ -15,9 +15,9 @@ export async function buildMirror(root) {
   const target = join(root, mirror, 'dist')
   const made = join(target, 'made')
   const entries = [...doors, fields, ...workers]
-  if (entries.some((path) => !existsSync(join(root, path)))) return false
+  if ([...entries, program].some((path) => !existsSync(join(root, path)))) return false
   const house = [import.meta.filename, join(import.meta.dirname, 'bundle.mjs')]
-  const sources = listSources(root, floorsWithDoors).map((path) => join(root, path))
+  const sources = listSources(root, floors).map((path) => join(root, path))
   const last = statSync(made, { throwIfNoEntry: false })?.mtimeMs ?? 0
   if ([...sources, ...house].every((path) => statSync(path).mtimeMs < last)) return true
   const fresh = join(root, mirror, `dist.${process.pid}`)
@@ -30,6 +30,7 @@ export async function buildMirror(root) {
       onTop: doorsOnTop,
       outdir: join(mirror, `dist.${process.pid}`),
     })
+    await bundleProgram({ folder: root, entry: program, outdir: fresh })
     // by rename, chunks first: a run beside this one sees whole files
     for (const path of listFiles(fresh).sort((a, b) => rank(a) - rank(b))) {
       mkdirSync(dirname(join(target, path)), { recursive: true })
@@ -45,7 +46,7 @@ export async function buildMirror(root) {
 }
 
 function rank(path) {
-  return path.startsWith('chunks/') ? 0 : 1
+  return /^chunks\/|-[A-Z0-9]{8}\.js/.test(path) ? 0 : 1
 }
 
 /**
@@ -60,7 +61,8 @@ export function usesDoorsAlone(root, path, seen = new Set()) {
   const text = readFileSync(join(root, path), 'utf8')
   // programs of a copy of the repository would look for a bundle that is not copied with it
   if (seen.size === 1 && text.includes('cpSync(')) return false
-  const named = [...text.matchAll(/^(?!(?:import|export) type ).*'(\.\.?\/[^'\n]*)\.js'/gm)].map(([, name]) =>
+  const loading = text.replaceAll(/^(?:import|export) type [^']*'[^'\n]*'/gm, '')
+  const named = [...loading.matchAll(/'(\.\.?\/[^'\n]*)\.js'/g)].map(([, name]) =>
     posix.join(posix.dirname(path), `${name}.ts`),
   )
   return named.every((each) => !existsSync(join(root, each)) || usesDoorsAlone(root, each, seen))

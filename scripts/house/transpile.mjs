@@ -78,6 +78,8 @@ function mirrorPackage() {
     ['./otel', 'otel.js'],
     ['./openapi', 'openapi.js'],
     ['./fetch', 'fetch.js'],
+    // for tests: the program as the package has it, or as it is
+    ['./command', 'command/main.js'],
     ...doors,
   ]
   const exports = Object.fromEntries(

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import type { TestContext } from '../support/suite.js'
 
 /** The program, and a server for it that speaks over standard input. */
-export const program = fileURLToPath(new URL('../../command/main.js', import.meta.url))
+export const program = fileURLToPath(import.meta.resolve('caduceus/command'))
 export const serverFile = fileURLToPath(new URL('./_server.js', import.meta.url))
 export const overStdio = ['--', process.execPath, serverFile, '--stdio']
 

@@ -1,5 +1,5 @@
-import { startServer } from '../../server/server-supervisor.js'
-import { serveStdio } from '../../transports/stdio/server.js'
+import { startServer } from 'caduceus/server'
+import { serveStdio } from 'caduceus/transports'
 import { sizes } from './_sizes.js'
 
 const messageBytes = Number(process.argv[2])

@@ -1,16 +1,17 @@
 import { fileURLToPath } from 'node:url'
-import { startClient } from '../../client/handle/supervisor.js'
-import { defineServer } from '../../server/definitions/define-server.js'
-import { defineTool } from '../../server/definitions/define-tool.js'
-import { startServer } from '../../server/server-supervisor.js'
-import type { ClientTransport, ServerTransport } from '../../transports/contract/contract.js'
-import { http } from '../../transports/http/client/client.js'
-import { serveHttp } from '../../transports/http/server/serve.js'
-import { sse } from '../../transports/http/client/sse.js'
-import { serveSse } from '../../transports/sse/serve.js'
-import { stdio } from '../../transports/stdio/client.js'
-import { websocket } from '../../transports/websocket/client.js'
-import { serveWebSocket } from '../../transports/websocket/serve.js'
+import { startClient } from 'caduceus/client'
+import { defineServer, defineTool, startServer } from 'caduceus/server'
+import {
+  type ClientTransport,
+  http,
+  type ServerTransport,
+  serveHttp,
+  serveSse,
+  serveWebSocket,
+  sse,
+  stdio,
+  websocket,
+} from 'caduceus/transports'
 import type { TestContext } from '../support/suite.js'
 
 const program = fileURLToPath(new URL('./_sizes-program.js', import.meta.url))

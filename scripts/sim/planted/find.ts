@@ -81,7 +81,11 @@ export interface Runner {
 
 export function startRunner(bugs: readonly Bug[]): Runner {
   const { folder, remove } = plant(bugs)
-  const child = fork(`${folder}/scripts/sim/shard.js`, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+  const child = fork(`${folder}/scripts/sim/shard.js`, {
+    // the library in which the bugs are is no bundle
+    env: { ...process.env, NODE_OPTIONS: '' },
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  })
   const stop = (): void => void child.kill('SIGKILL')
   let waits: { verdict(verdict: Verdict): void; ends(why: string): void } | undefined
   let whyOver: string | undefined

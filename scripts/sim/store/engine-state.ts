@@ -1,16 +1,16 @@
-import {
-  type Claimed,
-  type ClaimRequest,
-  type HeldClaim,
-  type Listed,
-  taskMark,
-  type Members,
-  type News,
-  type NodeFacts,
-  type SavedRecord,
-  type StreamEntry,
-  type StreamLimits,
-  type StreamPlace,
+import { taskMark } from 'caduceus/server'
+import type {
+  Claimed,
+  ClaimRequest,
+  HeldClaim,
+  Listed,
+  Members,
+  News,
+  NodeFacts,
+  SavedRecord,
+  StreamEntry,
+  StreamLimits,
+  StreamPlace,
 } from '../../../server/engine/engine.js'
 
 interface Lease {

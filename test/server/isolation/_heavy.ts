@@ -1,10 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { pbkdf2Sync } from 'node:crypto'
 import { isMainThread, parentPort, threadId } from 'node:worker_threads'
-import type { ToolContext } from '../../../server/context/context.js'
-import { ToolError } from '../../../server/base/errors.js'
-import { McpError } from '../../../protocol/wire/errors.js'
-import { toolResult } from '../../../server/results/builders.js'
+import { McpError } from 'caduceus/protocol'
+import { type ToolContext, ToolError, toolResult } from 'caduceus/server'
 
 /** What the tool is asked to do. */
 export interface Deed {
