@@ -91,7 +91,7 @@ function selectFiles(root, tier, parts) {
 
 /** The fast tier first, so that red is known early; files that share a process last: they fill what is left of the time. */
 function rank({ tier, alone }) {
-  return tier === 'fast' ? (alone ? 0 : 1) : 2
+  return (tier === 'fast' ? 0 : 2) + (alone ? 0 : 1)
 }
 
 function matches(path, part) {

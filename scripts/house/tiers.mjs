@@ -1,6 +1,7 @@
 // What the first lines of a test file say of how it is run. The rule is in test/README.md.
 //   // second tier: redis, time     what it needs, or why it takes longer; `quiet`: nothing runs beside it
 //   // own process: <why>           nothing else runs in its process
+//   // shares a process              a file of the second tier that leaves nothing behind, as all of the fast tier
 //   // time limit: 120 s            instead of 60 s
 const defaultLimit = 60_000
 
@@ -12,6 +13,7 @@ export function readHeader(text) {
   const top = text.split('\n', 10).join('\n')
   const seconds = /^\/\/ time limit: (\d+) s$/m.exec(top)?.[1]
   const said = /^\/\/ second tier: (.+)$/m.exec(top)?.[1]?.split(', ') ?? []
+  const shares = /^\/\/ shares a process$/m.test(top)
   const unknown = said.find((need) => !needs.includes(need))
   if (unknown !== undefined)
     return { problem: `second tier: expected some of ${needs.join(', ')}, got ${unknown}` }
@@ -19,7 +21,7 @@ export function readHeader(text) {
     tier: said.length > 0 ? 'second' : 'fast',
     needs: said,
     quiet: said.includes('quiet'),
-    alone: said.length > 0 || /^\/\/ own process: \S/m.test(top),
+    alone: (said.length > 0 && !shares) || /^\/\/ own process: \S/m.test(top),
     limit: seconds ? Number(seconds) * 1000 : defaultLimit,
   }
 }

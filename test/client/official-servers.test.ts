@@ -1,4 +1,5 @@
 // second tier: third party
+// shares a process
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'

@@ -1,4 +1,5 @@
 // second tier: third party
+// shares a process
 import * as assert from 'uvu/assert'
 import type { Client } from 'caduceus/client'
 import { type ClientTransport, http, sse, stdio } from 'caduceus/transports'

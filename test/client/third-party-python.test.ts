@@ -1,4 +1,5 @@
 // second tier: third party
+// shares a process
 import { spawnSync } from 'node:child_process'
 import * as assert from 'uvu/assert'
 import type { Client } from 'caduceus/client'

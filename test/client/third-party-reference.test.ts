@@ -1,4 +1,5 @@
 // second tier: third party
+// shares a process
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { open, realpath } from 'node:fs/promises'

@@ -1,4 +1,5 @@
 // second tier: third party
+// shares a process
 import { get } from 'node:http'
 import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'

@@ -1,4 +1,5 @@
 // second tier: time
+// shares a process
 import {
   appendFileSync,
   existsSync,

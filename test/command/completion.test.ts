@@ -1,4 +1,5 @@
 // second tier: terminal, time
+// shares a process
 // time limit: 180 s
 import { spawnSync } from 'node:child_process'
 import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'

@@ -1,4 +1,5 @@
 // second tier: time, third party, redis
+// shares a process
 // time limit: 180 s
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'

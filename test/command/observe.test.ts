@@ -1,4 +1,5 @@
 // second tier: terminal
+// shares a process
 import { spawn } from 'node:child_process'
 import * as assert from 'uvu/assert'
 import { suite, type TestContext } from '../support/suite.js'

@@ -1,4 +1,5 @@
 // second tier: third party, time
+// shares a process
 // time limit: 180 s
 // GitHub's document: `node scripts/openapi/install.mjs` installs it.
 import { once } from 'node:events'

@@ -1,4 +1,5 @@
 // second tier: time
+// shares a process
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { createServer, type IncomingHttpHeaders } from 'node:http'

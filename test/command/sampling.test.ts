@@ -1,4 +1,5 @@
 // second tier: time
+// shares a process
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'

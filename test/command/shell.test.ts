@@ -1,4 +1,5 @@
 // second tier: terminal
+// shares a process
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'

@@ -1,4 +1,5 @@
 // second tier: terminal
+// shares a process
 // time limit: 240 s
 import { spawn, spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'

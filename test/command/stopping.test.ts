@@ -1,4 +1,5 @@
 // second tier: time
+// shares a process
 import { spawn } from 'node:child_process'
 import { closeSync, existsSync, openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

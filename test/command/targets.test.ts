@@ -1,4 +1,5 @@
 // second tier: time
+// shares a process
 import { spawn, spawnSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'

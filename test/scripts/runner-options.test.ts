@@ -124,17 +124,20 @@ test('files share a process, unless their first lines, or --alone, say otherwise
     'test/a/one.test.ts': tells('one'),
     'test/a/two.test.ts': tells('two'),
     'test/b/own.test.ts': tells('own', '// own process: it looks at what is loaded'),
+    'test/c/second.test.ts': tells('second', '// second tier: time'),
+    'test/c/shares.test.ts': tells('shares', '// second tier: time\n// shares a process'),
   })
   const pids = async (...args: string[]): Promise<string[]> => {
-    const command = [inRoot('scripts', 'test.mjs'), '--root', project, '--at-once', '1', ...args]
+    const options = ['--tier', 'all', '--at-once', '1', ...args]
+    const command = [inRoot('scripts', 'test.mjs'), '--root', project, ...options]
     const { code, output } = await runNode(command, project, t.signal)
     assert.is(code, 0, output)
-    return ['one', 'two', 'own'].map((name) => readFileSync(join(project, `pid-${name}`), 'utf8'))
+    return ['one', 'two', 'own', 'second', 'shares'].map((name) => readFileSync(join(project, `pid-${name}`), 'utf8'))
   }
-  const [one, two, own] = await pids()
-  assert.is(one, two)
-  assert.is.not(own, one)
-  assert.is(new Set(await pids('--alone')).size, 3)
+  const [one, two, own, second, shares] = await pids()
+  assert.equal([two, shares], [one, one])
+  assert.is(new Set([one, own, second]).size, 3)
+  assert.is(new Set(await pids('--alone')).size, 5)
 })
 
 test('a file that measures runs when all others have ended', async (t) => {

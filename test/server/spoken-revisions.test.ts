@@ -1,4 +1,5 @@
 // second tier: time
+// shares a process
 import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
 import { allRevisions, handshakeRevisions, type Revision } from 'caduceus/protocol'

@@ -1,4 +1,5 @@
 // second tier: time
+// shares a process
 // time limit: 120 s
 import * as assert from 'uvu/assert'
 import { WebSocketServer } from 'ws'

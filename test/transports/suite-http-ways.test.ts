@@ -1,4 +1,5 @@
 // second tier: time
+// shares a process
 // time limit: 120 s
 import { http, serveHttp } from 'caduceus/transports'
 import { selfSigned } from '../support/certificate.js'

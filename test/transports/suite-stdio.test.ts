@@ -1,4 +1,5 @@
 // second tier: time
+// shares a process
 import { fileURLToPath } from 'node:url'
 import { stdio } from 'caduceus/transports'
 import { transportSuite } from './_suite.js'

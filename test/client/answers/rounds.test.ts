@@ -1,4 +1,5 @@
 // second tier: time
+// shares a process
 import * as assert from 'uvu/assert'
 import type { StartClientOptions } from 'caduceus/client'
 import { McpError } from 'caduceus/protocol'

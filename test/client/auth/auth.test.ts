@@ -1,4 +1,5 @@
 // second tier: time
+// shares a process
 import { once } from 'node:events'
 import { inspect } from 'node:util'
 import * as assert from 'uvu/assert'

@@ -1,4 +1,5 @@
 // second tier: time
+// shares a process
 import { spawn } from 'node:child_process'
 import { generateKeyPairSync } from 'node:crypto'
 import { once } from 'node:events'

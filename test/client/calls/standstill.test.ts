@@ -1,4 +1,5 @@
 // second tier: time
+// shares a process
 import * as assert from 'uvu/assert'
 import { startClient } from 'caduceus/client'
 import { http, stdio } from 'caduceus/transports'

@@ -1,4 +1,5 @@
 // second tier: time
+// shares a process
 import * as assert from 'uvu/assert'
 import { type BackoffOptions, type Client, startClient } from 'caduceus/client'
 import { isRequest } from 'caduceus/protocol'

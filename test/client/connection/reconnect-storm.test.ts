@@ -1,4 +1,5 @@
 // second tier: time
+// shares a process
 import type { AddressInfo } from 'node:net'
 import * as assert from 'uvu/assert'
 import { type ServerEntry, startClients } from 'caduceus/client'

@@ -1,4 +1,5 @@
 // second tier: time
+// shares a process
 import * as assert from 'uvu/assert'
 import { ClientError } from 'caduceus/client'
 import { createFakeClock } from 'caduceus/runtime'

@@ -1,4 +1,5 @@
 // second tier: time
+// shares a process
 import * as assert from 'uvu/assert'
 import { McpError, metaKeys } from 'caduceus/protocol'
 import type { Script, ScriptedServer } from 'caduceus/testing'

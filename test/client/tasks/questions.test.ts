@@ -1,4 +1,5 @@
 // second tier: time
+// shares a process
 import * as assert from 'uvu/assert'
 import type { JsonObject } from 'caduceus/protocol'
 import { isObject } from '../../support/is-object.js'

@@ -1,4 +1,5 @@
 // second tier: third party
+// shares a process
 import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
 import { stdio } from 'caduceus/transports'

@@ -1,4 +1,5 @@
 // second tier: time
+// shares a process
 import * as assert from 'uvu/assert'
 import { request, type IncomingMessage } from 'node:http'
 import { createFakeClock } from 'caduceus/runtime'

@@ -1,4 +1,5 @@
 // second tier: time
+// shares a process
 import { tmpdir } from 'node:os'
 import * as assert from 'uvu/assert'
 import { buildRequest } from 'caduceus/protocol'

@@ -1,4 +1,5 @@
 // second tier: time
+// shares a process
 // time limit: 120 s
 import { spawnSync } from 'node:child_process'
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'

@@ -1,4 +1,5 @@
 // second tier: time
+// shares a process
 import { once } from 'node:events'
 import * as assert from 'uvu/assert'
 import { WebSocket } from 'ws'

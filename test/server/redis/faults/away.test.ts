@@ -1,4 +1,5 @@
 // second tier: redis
+// shares a process
 // time limit: 180 s
 import { setTimeout as sleep } from 'node:timers/promises'
 import * as assert from 'uvu/assert'

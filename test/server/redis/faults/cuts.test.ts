@@ -1,4 +1,5 @@
 // second tier: redis
+// shares a process
 // time limit: 180 s
 import * as assert from 'uvu/assert'
 import { redisTest } from '../../../support/redis.js'

@@ -1,4 +1,5 @@
 // second tier: time
+// shares a process
 import * as assert from 'uvu/assert'
 import { request } from 'node:http'
 import { Agent, EventSource, fetch } from 'undici'
