@@ -132,7 +132,9 @@ test('files share a process, unless their first lines, or --alone, say otherwise
     const command = [inRoot('scripts', 'test.mjs'), '--root', project, ...options]
     const { code, output } = await runNode(command, project, t.signal)
     assert.is(code, 0, output)
-    return ['one', 'two', 'own', 'second', 'shares'].map((name) => readFileSync(join(project, `pid-${name}`), 'utf8'))
+    return ['one', 'two', 'own', 'second', 'shares'].map((name) =>
+      readFileSync(join(project, `pid-${name}`), 'utf8'),
+    )
   }
   const [one, two, own, second, shares] = await pids()
   assert.equal([two, shares], [one, one])
