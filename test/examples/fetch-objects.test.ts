@@ -1,4 +1,5 @@
 // second tier: third party
+// shares a process
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import { text as textOf } from 'node:stream/consumers'

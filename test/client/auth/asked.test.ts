@@ -1,4 +1,5 @@
 // second tier: time
+// shares a process
 import * as assert from 'uvu/assert'
 import { oauth, type OAuthOptions } from 'caduceus/client'
 import { http, sse } from 'caduceus/transports'

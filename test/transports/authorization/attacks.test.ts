@@ -1,4 +1,5 @@
 // second tier: time
+// shares a process
 import { once } from 'node:events'
 import { request } from 'node:http'
 import { json as readJson } from 'node:stream/consumers'

@@ -1,4 +1,5 @@
 // second tier: time
+// shares a process
 import { generateKeyPairSync, randomUUID, sign } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:https'

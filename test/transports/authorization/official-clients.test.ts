@@ -1,4 +1,5 @@
 // second tier: third party
+// shares a process
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,4 +1,5 @@
 // second tier: time
+// shares a process
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import express from 'express'

@@ -1,4 +1,5 @@
 // second tier: time
+// shares a process
 import { systemWorld } from 'caduceus/runtime'
 import { files } from 'caduceus/server'
 import type { FakeUser } from 'caduceus/testing'

@@ -1,4 +1,5 @@
 // second tier: time
+// shares a process
 // Each user of a gateway signs in to the server behind it.
 import * as assert from 'uvu/assert'
 import { until } from 'caduceus/testing'

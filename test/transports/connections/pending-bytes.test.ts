@@ -1,4 +1,5 @@
 // second tier: time
+// shares a process
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
