@@ -1,6 +1,6 @@
 import { extname } from 'node:path'
 import type { Invocation } from '../base/invocation.js'
-import { writeWhole } from '../base/write-file.js'
+import { checkWritable, writeWhole } from '../base/write-file.js'
 import { contentText, printAs } from '../terminal/output.js'
 
 interface Part {
@@ -24,12 +24,13 @@ export async function writeContent(
   const bytes = content.flatMap((block) => bytesOf(block) ?? [])
   const rest = content.filter((block) => bytesOf(block) === undefined)
   const parts = bytes.length > 0 ? bytes : [{ bytes: Buffer.from(text()), mimeType: 'text/plain' }]
-  const written = []
-  for (const [index, part] of parts.entries()) {
-    const name = numbered(file, index)
-    await writeWhole(name, part.bytes, options)
-    written.push({ file: name, bytes: part.bytes.length, mimeType: part.mimeType })
-  }
+  const written = parts.map(({ bytes, mimeType }, index) => ({
+    ...{ file: numbered(file, index), bytes: bytes.length },
+    mimeType,
+  }))
+  for (const { file: name } of written) await checkWritable(name, options)
+  for (const [index, { file: name }] of written.entries())
+    await writeWhole(name, parts[index]?.bytes ?? Buffer.of(), options)
   printAs(invocation, { written }, () => (bytes.length > 0 ? contentText(rest) : ''))
 }
 

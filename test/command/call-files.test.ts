@@ -6,6 +6,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
@@ -71,6 +72,11 @@ test('--output writes images as bytes, several with numbers, and prints the rest
   assert.is(again.code, 2)
   assert.match(again.err, /^caduceus: shot\.png is there already: give --force to replace it\n$/)
   assert.not.ok(existsSync(join(home, 'called-twice')), 'nothing was called in vain')
+  rmSync(join(home, 'shot.png'))
+  const half = await caduceus(t, ['call', 'shots', '--output', 'shot.png', ...pictures], { home })
+  assert.is(half.code, 2)
+  assert.match(half.err, /^caduceus: shot-2\.png is there already/)
+  assert.not.ok(existsSync(join(home, 'shot.png')), 'all files or none')
   const forced = await caduceus(
     t,
     ['call', 'shots', '--output', 'shot.png', '--force', '--json', ...pictures],
