@@ -89,10 +89,12 @@ function parse(word: string, args: readonly string[], options: NonNullable<Parse
     if (code === undefined || !code.startsWith('ERR_PARSE_ARGS')) throw error
     const known = Object.keys(options).map((name) => `--${name}`)
     const unknown = args.find((arg) => arg.startsWith('-') && !known.includes(arg.replace(/=.*/s, '')))
-    if (code === 'ERR_PARSE_ARGS_UNKNOWN_OPTION' && unknown !== undefined)
-      throw new UsageError(
-        `${unknown} is no option of caduceus ${word}${didYouMean(unknown, known)}: it has ${known.join(', ')}`,
-      )
+    if (code === 'ERR_PARSE_ARGS_UNKNOWN_OPTION' && unknown !== undefined) {
+      // what others call it
+      const isPort = /^(--port|-p)\b/.test(unknown) && known.includes('--http')
+      const meant = isPort ? ' (did you mean "--http"?)' : didYouMean(unknown, known)
+      throw new UsageError(`${unknown} is no option of caduceus ${word}${meant}: it has ${known.join(', ')}`)
+    }
     throw new UsageError(`caduceus ${word}: ${messageOf(error).split('. ')[0]}`)
   }
 }

@@ -32,13 +32,16 @@ export function explain(
   const ours = chain.filter((one) => one instanceof CaduceusError || one instanceof McpError)
   // what a login is wanted for is the reason, however it was come upon
   const told = ours.findLast((one) => forbidden.includes(String(one.code))) ?? ours[0]
-  const hint = code === exitCodes.forbidden && canLogIn ? '; run: caduceus login URL' : ''
+  const hint = code === exitCodes.forbidden && canLogIn ? loginHint : ''
   const whole = chain[0] === undefined ? String(error) : messageOf(chain[0])
   const line = `${whole.replace(forPrograms, '')}${hint}`.replace(/\s*\n\s*/g, ' ')
   const facts = told === undefined ? {} : { code: told.code, retryable: told.retryable, ...dataOf(told) }
   return { line, code, facts }
 }
 
+/** A server of fixed tokens has no login. */
+const loginHint =
+  '; run: caduceus login URL, or give the token that you have: --header "Authorization: Bearer TOKEN"'
 /** What a program is to do; somebody who types cannot. */
 const forPrograms = /: give oauth\(\) the option .*$/s
 const forbidden = ['SIGN_IN_NEEDED', 'AUTHORIZATION_FAILED', 'UNAUTHORIZED', 'INSUFFICIENT_SCOPE']

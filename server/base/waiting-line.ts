@@ -112,14 +112,16 @@ function charactersOf(params: unknown): number {
   const left: unknown[] = [params]
   while (left.length > 0) {
     const value = left.pop()
-    count += 4
-    if (typeof value === 'string') count += value.length
-    else if (Array.isArray(value)) for (const each of value) left.push(each)
-    else if (typeof value === 'object' && value !== null)
-      for (const [name, each] of Object.entries(value)) {
-        count += name.length + 4
+    if (typeof value === 'string') count += value.length + 2
+    else if (typeof value !== 'object' || value === null) count += 4
+    else {
+      const all = Object.entries(value)
+      count += 1 + Math.max(1, all.length)
+      for (const [name, each] of all) {
+        if (!Array.isArray(value)) count += name.length + 3
         left.push(each)
       }
+    }
   }
   return count
 }

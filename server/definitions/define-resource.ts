@@ -109,8 +109,8 @@ const hintFields = new Set(['audience', 'priority', 'lastModified'])
 const resourceKind: ComponentKind = {
   kind: 'resource',
   key: 'uri',
-  expected: 'an absolute uri',
-  fits: (uri) => typeof uri === 'string' && URL.canParse(uri),
+  expected: 'an absolute uri, without variables (those are for defineResourceTemplate)',
+  fits: (uri) => typeof uri === 'string' && URL.canParse(uri) && !/\{[^{}]+\}/.test(uri),
   handler: 'read',
   fields: ['size', ...describedFields],
 }

@@ -105,6 +105,7 @@ test(
       [['lst'], 'lst is no command (did you mean "list"?)'],
       [['help', 'lst'], 'lst is no command (did you mean "list"?)'],
       [['list', url, '--jsn'], '--jsn is no option of caduceus list (did you mean "--json"?)'],
+      [['serve', 'x.js', '--port', '1'], '--port is no option of caduceus serve (did you mean "--http"?)'],
       [['call', url, 'ad'], 'ad is no tool'],
       [['call', url, 'ad'], '(did you mean "add"?)'],
       [['call', url, 'add', 'a=1'], 'add needs b=VALUE'],

@@ -70,7 +70,10 @@ test('a call without a login says what helps, and only that', async (t) => {
   assert.not.match(given.err, /run: caduceus login/)
   const without = await caduceus(t, ['call', url, 'any', '{}'], { home })
   assert.is(without.code, 4, without.err)
-  assert.match(without.err, /there is no way to ask; run: caduceus login URL\n$/)
+  assert.match(
+    without.err,
+    /there is no way to ask; run: caduceus login URL, or give the token that you have: --header "Authorization: Bearer TOKEN"\n$/,
+  )
   const help = await caduceus(t, ['login', '--help'], { home })
   assert.match(help.out, /--timeout .*person.* 300000/)
 })

@@ -5,6 +5,7 @@ import { connect, crash, fakeClock, scriptedServer, until } from 'caduceus/testi
 
 const count = defineTool({
   name: 'count',
+  session: true,
   run: async (_args, ctx) => String(await ctx.update('count', (n = 0) => n + 1)),
 })
 const counters = defineServer({ name: 'counters', version: '1.0.0', tools: [count] })

@@ -89,7 +89,8 @@ function readTime(value: unknown): number {
 
 /** Names the type that came, and not the value: it may be a secret. */
 function bad(field: string, expected: string, got: string): TransportError {
-  const message = `principal: ${field}: expected ${expected}, got ${got}`
+  const where = field === 'principal' ? field : `principal: ${field}`
+  const message = `${where}: expected ${expected}, got ${got}`
   return optionError(field, message)
 }
 

@@ -7,6 +7,7 @@ interface User {
 const { defineServer, defineTool } = createApp<{ user: User; session: { cart: string[] } }>()
 
 const addToCart = defineTool({
+  session: true,
   input: { item: field.string() },
   async run({ item }, ctx) {
     const cart = await ctx.update('cart', (items = []) => [...items, item]) // string[]
