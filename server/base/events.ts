@@ -134,9 +134,9 @@ export interface GatewayEvent {
 export interface ServerNoticeEvent {
   /**
    * At its start: its sessions end with its program. At SIGHUP: it has nothing to reload. That entries of its
-   * audit log are lost, or are taken again.
+   * audit log are lost, or are taken again. Once: that `ctx.log` reaches nobody, as its definition has no `logging`.
    */
-  readonly type: 'sessions_in_memory' | 'not_reloaded' | 'audit'
+  readonly type: 'sessions_in_memory' | 'not_reloaded' | 'audit' | 'logging_not_declared'
   readonly level: 'info' | 'warn'
   readonly tree: number
   /** The name of the server. */

@@ -10,7 +10,7 @@ import { handlersSlice, Rota } from '../../runtime/tasks/rota.js'
 import type { World } from '../../runtime/time/world.js'
 import type { Values } from '../../transports/contract/values.js'
 import { TransportError } from '../../transports/base/errors.js'
-import { emitServer } from '../base/events.js'
+import { emitServer, type ServerNoticeEvent } from '../base/events.js'
 import type { Secrets } from '../base/sealing.js'
 import type { Cluster } from '../cluster/cluster.js'
 import { warnOfScopes } from '../catalog/authorization.js'
@@ -64,6 +64,8 @@ export interface Holdings {
   /** The sessions of each client, by their ids, also those that hibernate. */
   readonly clients: ClientCounts<string>
   readonly changes: Changes
+  /** What is told once. */
+  readonly told: Set<ServerNoticeEvent['type']>
   /** Undefined where nothing is isolated. */
   readonly isolation: Isolation | undefined
   /** What is known of servers behind this one, by name. */
@@ -153,6 +155,7 @@ export const holdingsActor = defineActor({
       ),
       restores: new RestoreLimit(),
       waiting: { bytes: 0 },
+      told: new Set(),
       rota: new Rota(world, undefined, handlersSlice, false),
       known: new KnownClients(),
       asleep,

@@ -14,7 +14,7 @@ import type { World } from '../../runtime/time/world.js'
 import type { Sink, Peer, Response } from '../../transports/contract/contract.js'
 import { optionError, type ServerError, ToolError } from '../base/errors.js'
 import { TransportError } from '../../transports/base/errors.js'
-import { noteNotification, type RequestOrigin } from '../base/events.js'
+import { emitServer, noteNotification, type RequestOrigin } from '../base/events.js'
 import { workFacts } from '../base/work-facts.js'
 import type { AskMethod, AskOptions } from '../context/ask.js'
 import type { Changes } from '../context/changes.js'
@@ -230,7 +230,9 @@ export abstract class RunSeat implements RequestScope {
   wantsLog(level: LoggingLevel): boolean {
     if (!isLoggingLevel(level))
       throw optionError('level', `log: expected a level such as info, got ${show(level)}`)
-    return this.host.holdings.catalog.capabilities.logging !== undefined && this.wants(level)
+    if (this.host.holdings.catalog.capabilities.logging !== undefined) return this.wants(level)
+    noteNoLogging(this.host, this.work)
+    return false
   }
 
   /** Throws RuntimeError ACTOR_DEAD: code that hears of the end through the signal comes too late, too. */
@@ -258,6 +260,14 @@ export abstract class SeatWithoutSession extends RunSeat {
   async swap(): Promise<never> {
     throw this.noSession()
   }
+}
+
+/** Says once that what is logged goes nowhere. */
+function noteNoLogging({ holdings, origin }: RunHost, work: string): void {
+  if (holdings.told.has('logging_not_declared')) return
+  holdings.told.add('logging_not_declared')
+  const problem = `${work}: ctx.log reaches no client, as it is not declared: give defineServer logging: true`
+  emitServer('notice', () => ({ ...origin, type: 'logging_not_declared', level: 'warn', problem }))
 }
 
 /** The sink of what has no stream. */

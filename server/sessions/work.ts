@@ -113,8 +113,12 @@ export function goOn(session: Session, ctx: ActorContext): void {
   const { first } = session.waiting
   if (first === undefined || isBusy(session)) return
   const caller = callerOfSession(session, first)
-  for (; session.turns < session.waiting.size; session.turns += 1)
-    rota.wait(caller, () => session.self.call('turn', undefined, forever))
+  const turn = (): Promise<void> =>
+    session.self.call('turn', undefined, forever).catch(() => {
+      // its mailbox is full
+      if (session.self.alive) rota.wait(caller, turn)
+    })
+  for (; session.turns < session.waiting.size; session.turns += 1) rota.wait(caller, turn)
 }
 
 export function beginNext(session: Session, ctx: ActorContext): void {

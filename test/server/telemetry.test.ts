@@ -116,6 +116,24 @@ test('an HTTP server with memory sessions says once that they end with the progr
   }
 })
 
+test('a handler that logs where no client can hear it is told of once', async (t) => {
+  const { lines, logger } = memoryLogger()
+  const talk = defineTool({ name: 'talk', run: (_args, ctx) => String(ctx.log('info', 'hi')) })
+  const server = await startTestServer(t, [talk], { logger, logLevels: { progress: 'silent' } })
+  const client = await new RawClient(t, server.url).open()
+  assert.equal([await client.text('talk'), await client.text('talk')], ['false', 'false'])
+  const notices = lines.filter(({ facts }) => Reflect.get(facts, 'type') === 'logging_not_declared')
+  assert.equal(
+    notices.map(({ level, facts }) => [level, Reflect.get(facts, 'problem')]),
+    [
+      [
+        'warn',
+        'tools/call talk: ctx.log reaches no client, as it is not declared: give defineServer logging: true',
+      ],
+    ],
+  )
+})
+
 test('wrong log levels and categories are refused at once', async (t) => {
   for (const logLevels of [{ crash: 'loud' }, { nothing: 'debug' }, 'debug'])
     try {
