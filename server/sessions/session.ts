@@ -121,7 +121,8 @@ export class Session {
     this.wishes = new SessionWishes(record, (uri) => wantFor(holdings, uri, id))
     this.mcpTasks = tasksOf(holdings, ctx.registry, world, tellerOf(holdings, ctx.registry, id))
     this.tasks = new TaskSupervisor(tasks, Number.POSITIVE_INFINITY)
-    this.waiting = new WaitingLine(holdings.settings.limits.waiting, holdings.waiting)
+    const { requests, waiting } = holdings.settings.limits
+    this.waiting = new WaitingLine(requests + waiting, holdings.waiting)
     this.readers = new SessionReaders(record.catalog, this.origin)
     this.questions = new SessionQuestions(`${world.date().toString(36)}.${self.id}`)
     this.endsAt = now + lifetime

@@ -69,7 +69,9 @@ function whyNotWait(session: Session, request: SessionRequest): string | undefin
   // how long a place takes says nothing of the server
   if (!isBusy(session) && rota.wouldWait(callerOfSession(session, request), timeouts.waiting))
     return wouldWaitTooLong(timeouts.waiting)
-  return session.waiting.add(request, request.seat.delivery.request) ? undefined : tooMany(limits)
+  // while callers take turns, requests wait though there are free places: these are room, too
+  const isFull = session.atWork.size + session.waiting.size >= limits.requests + limits.waiting
+  return !isFull && session.waiting.add(request, request.seat.delivery.request) ? undefined : tooMany(limits)
 }
 
 /** Those that only wait for something else have no places, and are counted. */
