@@ -11,7 +11,7 @@ const ways = {
   WebSocket: { serve: serveWebSocket, via: websocket, era: 'handshake' },
 } as const
 type Way = (typeof ways)[keyof typeof ways]
-const many = 40
+const many = 24
 
 for (const [name, way] of Object.entries(ways)) {
   test(`${name}: of those given up few are begun`, async (t) => {
