@@ -173,11 +173,11 @@ export class Exchange implements Owner, MessageSink, StreamReader, DueAnswer {
 
   /** The end comes after it, as answers of a caller are made in order. */
   gather(answer: Response): void {
-    this.#limits.answers.make(this, () => {
-      if (this.#over) return
-      this.#gathered ??= new Gathered(this.bytes, this.#limits.maxMessageBytes)
-      this.#gathered.add(answer)
-    })
+    if (this.#over) return
+    this.#gathered ??= new Gathered(this.bytes, this.#limits.maxMessageBytes)
+    // what there is no room for is not kept until then
+    const text = this.#gathered.take(answer)
+    this.#limits.answers.make(this, () => this.#gathered?.add(text))
   }
 
   /** Answers with what was gathered. */
@@ -445,9 +445,14 @@ class Gathered {
     this.#max = max
   }
 
-  add(answer: Response): void {
+  /** Its text, or that of an error where there is no room for it. */
+  take(answer: Response): string {
     const text = textWithin(answer, this.#max, { add: (size) => this.#room(size) }) ?? ''
     this.#size += text.length
+    return text
+  }
+
+  add(text: string): void {
     this.all.push(bytesOf(text))
   }
 
