@@ -6,6 +6,7 @@ import type { Seat, StartedUpstream, Upstreams } from 'caduceus/server'
 import { veiled, veilOf } from '../../client/fleet/veil.js'
 import { isObject } from '../../protocol/wire/json.js'
 import { messageOf } from '../../runtime/base/errors.js'
+import { isLoopback } from '../../transports/http/listen/guard.js'
 import { aboutServer } from '../base/failure.js'
 import { type FoundServer, serversIn } from '../hosts/host-files.js'
 import type { Invocation } from '../base/invocation.js'
@@ -37,6 +38,8 @@ export class Roster implements Upstreams {
   readonly #clients = new Set<Client>()
   #members: ReadonlyMap<string, Member> = new Map()
   #team: TeamFile | undefined
+  /** Where the program itself serves, once it does. */
+  #own: string | undefined
   /** The last read of the file; the next one waits for it. */
   #last: Promise<unknown> = Promise.resolve()
 
@@ -91,6 +94,12 @@ export class Roster implements Upstreams {
     return read
   }
 
+  /** Reads the file without a server at this address, which is the program's own: all it offers would come back. */
+  async leaveOut(own: string | undefined): Promise<void> {
+    this.#own = own
+    await this.read()
+  }
+
   async #read(): Promise<string> {
     const text = await textOf(this.#file)
     const before = this.#members
@@ -133,6 +142,11 @@ export class Roster implements Upstreams {
     const values = new Map<string, string>()
     try {
       const entry = await filled(found, this.#invocation, (value, variable) => values.set(value, variable))
+      if (isSameAddress(entry.url, this.#own)) {
+        const why = 'this is the address of this program, whose tools would come back to it'
+        tell(oneLine(`${aboutServer(name, why)}; it is left out`))
+        return undefined
+      }
       const [text, optionsText] = [JSON.stringify(entry), JSON.stringify(options)]
       const isSame = text === before?.text
       if (isSame && optionsText === before.optionsText) return before
@@ -227,6 +241,16 @@ export class Roster implements Upstreams {
       return client
     }
   }
+}
+
+/** Names of this machine are one. */
+function isSameAddress(url: unknown, own: string | undefined): boolean {
+  if (own === undefined || typeof url !== 'string' || !URL.canParse(url)) return false
+  const [one, other] = [url, own].map((text) => {
+    const { hostname, port, pathname } = new URL(text)
+    return `${isLoopback(hostname.replace(/^\[|\]$/g, '')) ? 'here' : hostname}:${port}${pathname}`
+  })
+  return one === other
 }
 
 interface MemberFacts extends Pick<Member, 'text' | 'optionsText'> {

@@ -14,6 +14,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import * as assert from 'uvu/assert'
 import { until } from 'caduceus/testing'
+import { freePort } from '../transports/authorization/_server.js'
 import { suite } from '../support/suite.js'
 import { caduceus, newHome, serverFile } from './_caduceus.js'
 import { begin, connectTo, servedAt } from './_serve.js'
@@ -224,6 +225,27 @@ test('a pipe in the place of the file is told, and holds no program', async (t) 
   execFileSync('mkfifo', [join(home, 'pipe')])
   renameSync(join(home, 'pipe'), file)
   await line(/cannot be read: it is no file; all servers stay as they are/)
+  assert.is(await stop(), 0)
+})
+
+test('a server of the file that is the program itself is left out', async (t) => {
+  const home = newHome(t)
+  const port = await freePort()
+  const entry = { command: process.execPath, args: [serverFile, '--stdio'] }
+  const itself = { type: 'http', url: `http://localhost:${port}/mcp` }
+  writeFileSync(join(home, 'mcp.json'), JSON.stringify({ mcpServers: { one: entry, itself } }))
+  const { line, stop } = begin(t, ['serve', 'mcp.json', '--http', String(port)], home)
+  await line(/itself: this is the address of this program, .*; it is left out/)
+  await line(/1 servers of .*: one$/m)
+  const [, url = ''] = await line(servedAt)
+  const client = connectTo(t, url)
+  assert.is((await client.callTool('one__add', { a: 1, b: 2 })).text, '3')
+  const { tools } = await client.listTools()
+  assert.ok(
+    tools.every(({ name }) => name.startsWith('one__')),
+    tools.map(({ name }) => name).join(),
+  )
+  await client.close()
   assert.is(await stop(), 0)
 })
 
