@@ -160,6 +160,8 @@ async function loadServer(
     loaded = await import(pathToFileURL(resolve(path)).href)
   } catch (error) {
     checkModule(path)
+    if ((error as NodeJS.ErrnoException).code === 'ERR_UNKNOWN_FILE_EXTENSION' && /\.[mc]?ts$/.test(path))
+      throw new UsageError(`${path} cannot be loaded: ${typescriptHint}`)
     throw new UsageError(`${path} cannot be loaded: ${messageOf(error).replace(/ imported from .*/, '')}`)
   } finally {
     process.off('beforeExit', stuck)
@@ -177,6 +179,9 @@ async function loadServer(
   const { options } = names
   return { definition: found[1] as ServerDefinition, options: isObject(options) ? options : {} }
 }
+
+const typescriptHint =
+  'it is TypeScript, which Node runs from 22.18 on; before that, install tsx and set NODE_OPTIONS="--import tsx", or compile it'
 
 function isDefinition(value: unknown): boolean {
   return isObject(value) && value.kind === 'server'

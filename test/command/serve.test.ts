@@ -73,7 +73,10 @@ test('a module without a server is reported in one line', async (t) => {
   writeFileSync(join(home, 'busy.mjs'), 'setInterval(() => {}, 1_000)\n')
   writeFileSync(join(home, 'never.mjs'), 'await new Promise(() => {})\n')
   writeFileSync(join(home, 'own.mjs'), `${moduleText('x')}export const options = { transport: {} }\n`)
+  writeFileSync(join(home, 'typed.ts'), 'enum Kind { one }\nexport default Kind.one\n')
+  const runsTypes = 'typescript' in process.features
   for (const [args, text] of [
+    ...(runsTypes ? [] : [[['typed.ts'], 'it is TypeScript, which Node runs from 22.18 on'] as const]),
     [['odd.mjs'], 'expected the default export to be what defineServer returns; it exports one'],
     [['broken.mjs'], 'broken.mjs, line 1: SyntaxError: '],
     [['busy.mjs'], 'it exports nothing (a module that starts its server by itself is run with node)'],
