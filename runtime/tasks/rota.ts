@@ -9,7 +9,7 @@ const usualSlice = 20
 export const handlersSlice = 2
 /** A piece that takes more milliseconds is a long one. */
 const long = 20
-/** Milliseconds that a piece takes at least to be counted: of most nobody need know. */
+/** Pieces are counted by milliseconds: a turn is asked for no more often. */
 const least = 1
 /** After a long piece its caller leaves the time to others: so many times as long, and ms at most. */
 const restFactor = 3
@@ -60,6 +60,8 @@ export class Rota {
   /** Callers after a long piece, and until when the time is others'. */
   readonly #resting = new Map<string, number>()
   #used = 0
+  /** Milliseconds of short pieces, in this turn or those before. */
+  #uncounted = 0
   /** When the processor time was last read. */
   #read: Moment = { at: Number.NEGATIVE_INFINITY, cpu: 0 }
   /** The last long piece, who did a piece since, and when somebody else had done the one before. */
@@ -95,7 +97,8 @@ export class Rota {
     } finally {
       const ms = this.#world.now() - began
       if (ms > long) this.#rest(caller(), ms)
-      if (ms >= least) this.#count(ms)
+      this.#uncounted += ms
+      if (this.#uncounted >= least) this.#count()
     }
   }
 
@@ -136,8 +139,9 @@ export class Rota {
     for (const { work } of all) work()
   }
 
-  #count(ms: number): void {
-    this.#used += ms
+  #count(): void {
+    this.#used += this.#uncounted
+    this.#uncounted = 0
     this.#arm()
   }
 

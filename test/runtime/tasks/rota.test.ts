@@ -191,10 +191,15 @@ test('nobody who rests keeps a timer, and the next piece finds that they have', 
   work(0)
 })
 
-test('short pieces share a turn, and nobody is asked for one while there is time', async () => {
+test('short pieces share a turn, which is asked for by milliseconds', async () => {
   const { rota, turns, turn, work, run } = make()
-  for (let n = 0; n < 1_000; n++) assert.is(rota.isFree && run(0.5), undefined)
+  run(0.5)
   assert.is(turns.length, 0)
+  let count = 1
+  for (; rota.isFree; count += 1) run(0.5)
+  assert.equal([count, turns.length], [42, 1])
+  await turn()
+  assert.equal([rota.isFree, turns.length], [true, 0])
   for (let n = 0; n < 3; n++) run(8)
   assert.equal([rota.isFree, turns.length], [false, 1])
   let done = 0

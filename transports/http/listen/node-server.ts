@@ -29,7 +29,7 @@ import { listenForMetrics } from './metrics-port.js'
 import { addressBehind } from './peer.js'
 import { checkReach } from './guard.js'
 import { listen, portOf, urlOf } from './listening.js'
-import { boundPipelined } from './pipelined.js'
+import { takingTurns } from './pipelined.js'
 import type { HttpServer, ListenSettings } from './options.js'
 
 export type UpgradeListener = (request: IncomingMessage, socket: Duplex, head: Buffer) => void | Promise<void>
@@ -99,7 +99,7 @@ export async function takeServer(
   })
   const onRequest = contained(withOwnPaths(settings, plan, metrics), report)
   if (source !== undefined) {
-    const server = await makeServer(settings, plan, onRequest)
+    const server = await makeServer(settings, plan, onRequest, scope)
     const releases = [
       takeUpgrades(server, plan, report),
       watchConnections(server, plan, scope),
@@ -107,7 +107,7 @@ export async function takeServer(
     ]
     return feed(server, scope, source, { releases, keepAliveTimeout: settings.timeouts.keepAlive })
   }
-  const server = settings.server ?? (await makeServer(settings, plan, onRequest))
+  const server = settings.server ?? (await makeServer(settings, plan, onRequest, scope))
   const isForeign = server.listening
   const asked = isForeign ? server.address() : null
   const host = typeof asked === 'object' && asked !== null ? asked.address : settings.host
@@ -230,6 +230,7 @@ async function makeServer(
   { timeouts, tls, auth }: ListenSettings,
   { requestTimeout, maxConnections }: ServerPlan,
   onRequest: RequestListener,
+  { world }: LinkScope,
 ): Promise<HttpServer> {
   const limits = {
     headersTimeout: nodeMs(timeouts.headers),
@@ -243,7 +244,7 @@ async function makeServer(
   }
   const { createServer } = process.getBuiltinModule('node:http')
   const https = tls === undefined ? undefined : await outside(() => import('node:https'))
-  const take = boundPipelined(onRequest)
+  const take = takingTurns(onRequest, world)
   const server = https?.createServer({ ...tls, ...limits }, take) ?? createServer(limits, take)
   server.maxConnections = maxConnections
   if (auth !== undefined) refuseLongHeaders(server, auth)

@@ -1,22 +1,49 @@
 import type { IncomingMessage, RequestListener } from 'node:http'
+import { handlersSlice, Rota, type RotaWorld } from '../../../runtime/tasks/rota.js'
 
 /** Requests of one connection whose answers are due: clients wait for an answer before they ask again. */
-export const maxPipelined = 32
+const maxPipelined = 32
+
+/** The requests of a connection whose answers are due. */
+class OwnRequests {
+  count = 0
+  readonly name: string
+
+  constructor(name: string) {
+    this.name = name
+  }
+
+  leave(): void {
+    this.count -= 1
+  }
+}
 
 /**
- * Cuts a connection that asks for more before it is answered. What is pipelined (RFC 9112, section 9.3.2) comes in
- * one turn of the event loop, hundreds of requests with each read, and refusals take their time, too.
+ * Connections take turns, since a refusal takes time, too: what is pipelined (RFC 9112, section 9.3.2) comes in one
+ * turn of the event loop, hundreds of requests with each read. One that asks for more before it is answered is cut.
  */
-export function boundPipelined(onRequest: RequestListener): RequestListener {
-  const due = new WeakMap<IncomingMessage['socket'], number>()
+export function takingTurns(onRequest: RequestListener, world: RotaWorld): RequestListener {
+  const due = new WeakMap<IncomingMessage['socket'], OwnRequests>()
+  const rota = new Rota(world, undefined, handlersSlice, false)
+  let connections = 0
   return (request, response) => {
     const { socket } = request
     // its parser goes on to the end of what was read
     if (socket.destroyed) return
-    const count = (due.get(socket) ?? 0) + 1
-    if (count > maxPipelined) return void socket.destroy()
-    due.set(socket, count)
-    response.once('close', () => due.set(socket, (due.get(socket) ?? 1) - 1))
-    onRequest(request, response)
+    let own = due.get(socket)
+    if (own === undefined) {
+      connections += 1
+      own = new OwnRequests(String(connections))
+      due.set(socket, own)
+    }
+    const { name } = own
+    if (own.count >= maxPipelined) return void socket.destroy()
+    own.count += 1
+    response.once('close', () => own.leave())
+    const take = (): void => onRequest(request, response)
+    if (rota.isFree) return rota.run(() => name, take)
+    rota.wait(name, () => {
+      if (!socket.destroyed) take()
+    })
   }
 }

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { connect } from 'node:net'
 import { subscribeServer } from 'caduceus/server'
 import { serveHttp, serveSse, subscribeTransport } from 'caduceus/transports'
@@ -20,7 +21,7 @@ function sendAll(t: TestContext, port: number | undefined, text: string) {
   socket.on('error', () => {})
   const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()))
   t.after(() => socket.destroy())
-  return { came, closed, cut: () => socket.destroy() }
+  return { came, closed, cut: () => socket.destroy(), send: (more: string) => socket.write(more) }
 }
 
 test('an HTTP+SSE client that leaves ends its streams queued on the connection', async (t) => {
@@ -62,6 +63,32 @@ test('a connection with more than 32 requests at once is cut, few are served', a
   assert.ok(sessions.length <= 32, String(sessions.length))
   const { came } = sendAll(t, server.port, posts(1))
   assert.is(await came.next(), 'HTTP/1.1 200')
+})
+
+test('who asks beside many that send ahead what is refused has its turn', async (t) => {
+  const server = await startSuiteServer(serveHttp())
+  t.after(() => server.stop())
+  let refused = 0
+  const all = heard<undefined>()
+  const strangers = Array.from({ length: 40 }, () => {
+    const socket = connect(Number(server.port), '127.0.0.1')
+    socket.setEncoding('utf8').on('data', (chunk: string) => {
+      refused += chunk.match(/HTTP\/1\.1 404/g)?.length ?? 0
+      if (refused === 40 * 30) all.add(undefined)
+    })
+    t.after(() => socket.destroy())
+    return socket
+  })
+  await Promise.all(strangers.map((socket) => once(socket, 'connect')))
+  const own = sendAll(t, server.port, posts(1))
+  assert.is(await own.came.next(), 'HTTP/1.1 200')
+  const nothing = 'GET /nothing HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n'
+  for (const socket of strangers) socket.write(nothing.repeat(30))
+  own.send(nothing)
+  assert.is(await own.came.next(), 'HTTP/1.1 404')
+  const before = refused
+  await all.next()
+  assert.ok(before < 40 * 15, `${before} of ${40 * 30} were answered before`)
 })
 
 /** So many requests, one after the other. */
