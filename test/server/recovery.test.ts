@@ -10,8 +10,7 @@ import { count, echo, startTestServer } from './_servers.js'
 const test = suite('server recovery')
 const parts = ['base', 'tasks', 'transport', 'sessions', 'group'] as const
 const ends = {
-  'was killed': async (server: Server, part: (typeof parts)[number]) =>
-    server.registry.whereis(`test/${part}`)?.kill(),
+  'was killed': (server: Server, part: (typeof parts)[number]) => killAndWait(server, `test/${part}`),
   crashed: (server: Server, part: (typeof parts)[number]) => crash(server, { part }),
 }
 

@@ -244,11 +244,19 @@ async function makeServer(
   }
   const { createServer } = process.getBuiltinModule('node:http')
   const https = tls === undefined ? undefined : await outside(() => import('node:https'))
-  const take = takingTurns(onRequest, world)
+  const inTurn = takingTurns(world)
+  const take = inTurn(onRequest)
   const server = https?.createServer({ ...tls, ...limits }, take) ?? createServer(limits, take)
+  // without a listener Node answers by itself, whatever comes
+  server.on('checkExpectation', inTurn(refuseExpectation))
   server.maxConnections = maxConnections
   if (auth !== undefined) refuseLongHeaders(server, auth)
   return server
+}
+
+/** An expectation other than 100-continue (RFC 9110, section 10.1.1). */
+function refuseExpectation(_request: IncomingMessage, response: ServerResponse): void {
+  response.writeHead(417, { 'content-length': '0', connection: 'close' }).end()
 }
 
 /** Answers health checks, and whoever collects metrics or looks for the authorization server. */

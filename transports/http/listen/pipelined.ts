@@ -22,11 +22,11 @@ class OwnRequests {
  * Connections take turns, since a refusal takes time, too: what is pipelined (RFC 9112, section 9.3.2) comes in one
  * turn of the event loop, hundreds of requests with each read. One that asks for more before it is answered is cut.
  */
-export function takingTurns(onRequest: RequestListener, world: RotaWorld): RequestListener {
+export function takingTurns(world: RotaWorld): (listener: RequestListener) => RequestListener {
   const due = new WeakMap<IncomingMessage['socket'], OwnRequests>()
   const rota = new Rota(world, undefined, handlersSlice, false)
   let connections = 0
-  return (request, response) => {
+  return (listener) => (request, response) => {
     const { socket } = request
     // its parser goes on to the end of what was read
     if (socket.destroyed) return
@@ -40,7 +40,7 @@ export function takingTurns(onRequest: RequestListener, world: RotaWorld): Reque
     if (own.count >= maxPipelined) return void socket.destroy()
     own.count += 1
     response.once('close', () => own.leave())
-    const take = (): void => onRequest(request, response)
+    const take = (): void => listener(request, response)
     if (rota.isFree) return rota.run(() => name, take)
     rota.wait(name, () => {
       if (!socket.destroyed) take()

@@ -63,6 +63,12 @@ test('a connection with more than 32 requests at once is cut, few are served', a
   assert.ok(sessions.length <= 32, String(sessions.length))
   const { came } = sendAll(t, server.port, posts(1))
   assert.is(await came.next(), 'HTTP/1.1 200')
+  const expecting = 'GET /mcp HTTP/1.1\r\nhost: 127.0.0.1\r\nexpect: wonders\r\n\r\n'
+  const one = sendAll(t, server.port, expecting)
+  assert.is(await one.came.next(), 'HTTP/1.1 417')
+  await one.closed
+  const many = sendAll(t, server.port, expecting.repeat(300))
+  await many.closed
 })
 
 test('who asks beside many that send ahead what is refused has its turn', async (t) => {
