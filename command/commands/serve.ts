@@ -275,7 +275,10 @@ async function serveRoster(roster: Roster, { file, invocation, world, signals }:
       void starting.then(stop, () => {})
     })
     const server = await starting
-    await roster.leaveOut(server.url)
+    if (server.url !== undefined) {
+      roster.leaveOut(server.url)
+      await reread()
+    }
     const isFar = transport.name === 'http' && !isLoopback(team.listen.host ?? '127.0.0.1')
     if (isFar && team.tokens === undefined && team.signIn === undefined)
       tell(`whoever reaches this address may use all servers: give caduceus.tokens in ${file}`)

@@ -24,13 +24,14 @@ export async function writeContent(
   const bytes = content.flatMap((block) => bytesOf(block) ?? [])
   const rest = content.filter((block) => bytesOf(block) === undefined)
   const parts = bytes.length > 0 ? bytes : [{ bytes: Buffer.from(text()), mimeType: 'text/plain' }]
-  const written = parts.map(({ bytes, mimeType }, index) => ({
-    ...{ file: numbered(file, index), bytes: bytes.length },
+  const files = parts.map((part, index) => ({ ...part, file: numbered(file, index) }))
+  for (const { file: name } of files) await checkWritable(name, options)
+  for (const { file: name, bytes: whole } of files) await writeWhole(name, whole, options)
+  const written = files.map(({ file: name, bytes: { length }, mimeType }) => ({
+    file: name,
+    bytes: length,
     mimeType,
   }))
-  for (const { file: name } of written) await checkWritable(name, options)
-  for (const [index, { file: name }] of written.entries())
-    await writeWhole(name, parts[index]?.bytes ?? Buffer.of(), options)
   printAs(invocation, { written }, () => (bytes.length > 0 ? contentText(rest) : ''))
 }
 

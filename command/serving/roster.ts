@@ -94,10 +94,9 @@ export class Roster implements Upstreams {
     return read
   }
 
-  /** Reads the file without a server at this address, which is the program's own: all it offers would come back. */
-  async leaveOut(own: string | undefined): Promise<void> {
+  /** From the next read on a server at this address, the program's own, is left out: all it offers would come back. */
+  leaveOut(own: string): void {
     this.#own = own
-    await this.read()
   }
 
   async #read(): Promise<string> {

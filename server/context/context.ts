@@ -80,8 +80,10 @@ export interface RequestScope {
    * Sends a notification with this request. False when it cannot be sent, or the revision does not have it.
    */
   tell<N extends NotificationTo<'client'>>(method: N, params: NotificationParams<N>): boolean
-  /** Whether the client wants logs of this level. Throws BAD_OPTION for what is no level. */
-  wantsLog(level: LoggingLevel): boolean
+  /**
+   * Whether the client wants logs of this level; `isLogged`: there is one. Throws BAD_OPTION for what is no level.
+   */
+  wantsLog(level: LoggingLevel, isLogged?: boolean): boolean
   readonly ask: Ask
   readonly once: Once
   /** A page only where something is wanted. Rejects with ToolError. */
@@ -296,7 +298,7 @@ export class ToolContext {
    */
   log(level: LoggingLevel, data: unknown, logger?: string): boolean {
     if (logger !== undefined) checkType('log: logger', 'string', logger)
-    if (!this.#scope.wantsLog(level)) return false
+    if (!this.#scope.wantsLog(level, true)) return false
     const params = { level, data: data ?? null, ...(logger !== undefined && { logger }) }
     return this.#scope.tell('notifications/message', params)
   }

@@ -227,11 +227,11 @@ export abstract class RunSeat implements RequestScope {
     return sent
   }
 
-  wantsLog(level: LoggingLevel): boolean {
+  wantsLog(level: LoggingLevel, isLogged = false): boolean {
     if (!isLoggingLevel(level))
       throw optionError('level', `log: expected a level such as info, got ${show(level)}`)
     if (this.host.holdings.catalog.capabilities.logging !== undefined) return this.wants(level)
-    noteNoLogging(this.host, this.work)
+    if (isLogged) noteNoLogging(this.host, this.work)
     return false
   }
 

@@ -19,8 +19,9 @@ class OwnRequests {
 }
 
 /**
- * Connections take turns, since a refusal takes time, too: what is pipelined (RFC 9112, section 9.3.2) comes in one
- * turn of the event loop, hundreds of requests with each read. One that asks for more before it is answered is cut.
+ * Connections take turns, since a refusal takes time, too: what is pipelined (RFC 9112, section 9.3.2) comes in
+ * one turn of the event loop, hundreds of requests with each read. One that asks for more before it is answered is
+ * cut.
  */
 export function takingTurns(world: RotaWorld): (listener: RequestListener) => RequestListener {
   const due = new WeakMap<IncomingMessage['socket'], OwnRequests>()
