@@ -9,7 +9,7 @@ import {
   type ToolDefinition,
 } from 'caduceus/server'
 import { type HttpServeOptions, serveHttp } from 'caduceus/transports'
-import type { ConnectOptions } from 'caduceus/testing'
+import { type ConnectOptions, until } from 'caduceus/testing'
 import type { TestContext } from '../support/suite.js'
 import { RawClient } from './_client.js'
 
@@ -46,6 +46,20 @@ export async function startTestServer(
   const server = await startServer(definition, { transport: serveHttp(http), logger: false, ...options })
   t.after(() => server.stop())
   return server
+}
+
+/** Kills a process of the group, and waits until the whole group is back. */
+export function killAndWait(server: Pick<Server, 'registry'>, name: string): Promise<void> {
+  const ref = server.registry.whereis(name)
+  if (ref === undefined) throw new Error(`nobody is called ${name}`)
+  return untilBack(() => ref.kill())
+}
+
+/** Waits until the whole group is back after what ends a part of it: requests in between may be interrupted. */
+export async function untilBack(end: () => unknown): Promise<void> {
+  const back = until('progress', ({ child }) => child.id === 'transport')
+  await end()
+  await back
 }
 
 /** Starts an HTTP server that offers what the test says, and opens a session of it. */

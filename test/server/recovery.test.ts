@@ -1,17 +1,17 @@
 import * as assert from 'uvu/assert'
 import type { RefOf } from 'caduceus/runtime'
 import { defineTool, type Server } from 'caduceus/server'
-import { crash, until } from 'caduceus/testing'
+import { crash } from 'caduceus/testing'
 import type { sessionActor } from '../../server/sessions/session-actor.js'
 import { suite } from '../support/suite.js'
 import { RawClient } from './_client.js'
-import { count, echo, startTestServer } from './_servers.js'
+import { count, echo, killAndWait, startTestServer, untilBack } from './_servers.js'
 
 const test = suite('server recovery')
 const parts = ['base', 'tasks', 'transport', 'sessions', 'group'] as const
 const ends = {
   'was killed': (server: Server, part: (typeof parts)[number]) => killAndWait(server, `test/${part}`),
-  crashed: (server: Server, part: (typeof parts)[number]) => crash(server, { part }),
+  crashed: (server: Server, part: (typeof parts)[number]) => untilBack(() => crash(server, { part })),
 }
 
 /** Waits for the next call of the tool, and lets the test end it. */
@@ -36,14 +36,6 @@ function withResolvers(): { promise: Promise<void>; resolve(): void } {
     resolve = settle
   })
   return { promise, resolve }
-}
-
-async function killAndWait(server: Server, name: string): Promise<void> {
-  const ref = server.registry.whereis(name)
-  if (ref === undefined) throw new Error(`nobody is called ${name}`)
-  const back = until('progress', ({ child }) => child.id === 'transport')
-  ref.kill()
-  await back
 }
 
 for (const part of parts) {

@@ -3,6 +3,7 @@ import type { JsonRpcRequest } from 'caduceus/protocol'
 import type { Server } from 'caduceus/server'
 import { serveHttp, type ServerTransport } from 'caduceus/transports'
 import { RawClient } from '../server/_client.js'
+import { killAndWait } from '../server/_servers.js'
 import { suite, type TestContext } from '../support/suite.js'
 import { exchange } from './_listener.js'
 import { headersOf, modern, request } from './_modern.js'
@@ -108,9 +109,10 @@ for (const [transport, connect] of Object.entries(connections)) {
     const meta = { ...(request(0, 'x').params?._meta as object), progressToken: 'p' }
     const asked = ask(request(1, 'tools/call', { name: 'wait' }, meta))
     await asked.next()
-    server.registry.whereis('suite/base')?.kill()
+    const back = killAndWait(server, 'suite/base')
     const { error } = await asked.next()
     assert.equal([error?.code, error?.data], [-32603, { retryable: true }])
+    await back
     const { result } = await ask(request(2, 'tools/call', { name: 'echo', arguments: { text: 'on' } })).next()
     assert.equal(result?.content, [{ type: 'text', text: 'on' }])
   })

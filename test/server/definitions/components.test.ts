@@ -10,7 +10,7 @@ import {
 import { serveHttp } from 'caduceus/transports'
 import { suite } from '../../support/suite.js'
 import { RawClient } from '../_client.js'
-import { count, startParts } from '../_servers.js'
+import { count, killAndWait, startParts } from '../_servers.js'
 
 const test = suite('server components')
 
@@ -158,7 +158,7 @@ test('components added and removed at run time survive a group restart', async (
   assert.is((await stream.next()).method, 'notifications/resources/list_changed')
   await server.addTool(count)
   assert.is((await stream.next()).method, 'notifications/tools/list_changed')
-  server.registry.whereis('test/base')?.kill()
+  await killAndWait(server, 'test/base')
   assert.equal((await client.ask('prompts/get', { name: 'greet', arguments: { who: 'x' } })).error, undefined)
   assert.equal((await client.ask('resources/read', { uri: 'files:///a' })).error, undefined)
   assert.equal(await Promise.all([server.removePrompt('greet'), server.removePrompt('greet')]), [true, false])

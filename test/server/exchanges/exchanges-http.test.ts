@@ -4,7 +4,7 @@ import { defineResource, defineTool } from 'caduceus/server'
 import { heard } from '../../support/heard.js'
 import { suite } from '../../support/suite.js'
 import { RawClient } from '../_client.js'
-import { count, echo } from '../_servers.js'
+import { count, echo, killAndWait } from '../_servers.js'
 import { type Posted, posted, startStateless } from '../_stateless.js'
 
 const test = suite('exchanges over http')
@@ -163,10 +163,11 @@ test('a group restart during a call gives a retryable error and keeps the port',
   const { server, send } = await startStateless(t, { tools: [hold, echo], resources })
   const held = send(posted('tools/call', { name: 'hold' }))
   const signal = await started.next()
-  server.registry.whereis('test/base')?.kill()
+  const back = killAndWait(server, 'test/base')
   const { status, messages } = await held
   assert.equal([status, messages[0]?.error?.data], [503, { retryable: true }])
   assert.is(signal.aborted, true)
+  await back
   const after = await send(posted('tools/call', { name: 'echo', arguments: { text: 'a' } }))
   assert.is(after.messages[0]?.result?.content?.[0]?.text, 'a')
 })

@@ -21,7 +21,7 @@ import { processOf } from '../../../runtime/process/ref.js'
 import { suite, type TestContext } from '../../support/suite.js'
 import { initialize, RawClient } from '../_client.js'
 import { ask } from '../exchanges/_rounds-definition.js'
-import { count } from '../_servers.js'
+import { count, killAndWait } from '../_servers.js'
 
 const test = suite('session hooks')
 
@@ -133,7 +133,8 @@ for (const name of ['session', 'test/tasks', 'test/base', 'test/transport', 'tes
     const client = await new RawClient(t, server.url).open('a')
     assert.is(await next(), 'init a false')
     assert.is(await client.text('count'), '1')
-    server.registry.whereis(name === 'session' ? `test/session ${client.sessionId}` : name)?.kill()
+    if (name === 'session') server.registry.whereis(`test/session ${client.sessionId}`)?.kill()
+    else await killAndWait(server, name)
     assert.is(await client.text('count'), '2')
     assert.equal(heard, ['terminate a false', 'init a true'])
   })

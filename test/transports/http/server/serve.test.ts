@@ -1,7 +1,7 @@
 import { connect } from 'node:net'
 import * as assert from 'uvu/assert'
 import { type Answer, initialize, RawClient } from '../../../server/_client.js'
-import { count, echo, startTestServer } from '../../../server/_servers.js'
+import { count, echo, killAndWait, startTestServer } from '../../../server/_servers.js'
 import { suite, type TestContext } from '../../../support/suite.js'
 
 const test = suite('http listener')
@@ -175,7 +175,7 @@ test('DELETE ends the session and its streams: 404 from then on', async (t) => {
 test('a session known only to the store can be ended', async (t) => {
   const server = await startTestServer(t, [count])
   const client = await new RawClient(t, server.url).open()
-  server.registry.whereis('test/base')?.kill()
+  await killAndWait(server, 'test/base')
   assert.is((await client.send('DELETE', undefined, client.headers())).status, 204)
   assert.is((await client.post(ping)).status, 404)
 })
