@@ -1,3 +1,4 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { subscribeServer } from 'caduceus/server'
@@ -69,6 +70,20 @@ test('a connection with more than 32 requests at once is cut, few are served', a
   await one.closed
   const many = sendAll(t, server.port, expecting.repeat(300))
   await many.closed
+})
+
+test('what came behind the request that cuts a connection is not made into requests', async (t) => {
+  const server = await startSuiteServer(serveHttp())
+  t.after(() => server.stop())
+  let made = 0
+  const count = (): void => {
+    made += 1
+  }
+  subscribe('http.server.request.start', count)
+  t.after(() => unsubscribe('http.server.request.start', count))
+  const { closed } = sendAll(t, server.port, 'GET /nothing HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n'.repeat(1_000))
+  await closed
+  assert.is(made, 33)
 })
 
 test('who asks beside many that send ahead what is refused has its turn', async (t) => {
