@@ -105,8 +105,9 @@ function takeJunk(state: Incarnation, error: ProtocolError, text: string): void 
   if (state.connection.phase === 'initializing') noteJunk(state, text)
   state.holdings.counts.junk += 1
   const { about, id } = (error.data ?? {}) as Partial<InvalidMessage>
-  if (id !== undefined && about !== 'request' && about !== 'notification')
-    state.calls.answeredBadly(id, error)
+  if (id === undefined || about === 'notification') return
+  if (about === 'request') state.questions.unreadable(id, error)
+  else state.calls.answeredBadly(id, error)
 }
 
 /** Most likely a line of a log: the first is shown to those who wait for the handshake. */

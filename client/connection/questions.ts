@@ -1,6 +1,12 @@
 import type { Question } from '../../protocol/dialects/capabilities.js'
 import { acceptsRequest } from '../../protocol/dialects/dialect.js'
-import { errorCodes, McpError, toJsonRpcError, unknownMethod } from '../../protocol/wire/errors.js'
+import {
+  errorCodes,
+  McpError,
+  type ProtocolError,
+  toJsonRpcError,
+  unknownMethod,
+} from '../../protocol/wire/errors.js'
 import type { JsonObject } from '../../protocol/wire/json.js'
 import { buildError, buildResult, type JsonRpcRequest, type RequestId } from '../../protocol/wire/jsonrpc.js'
 import type { Params } from '../../protocol/messages/methods.js'
@@ -51,6 +57,12 @@ export class Questions {
     } catch (error) {
       link.tell(buildError(id, toJsonRpcError(error)))
     }
+  }
+
+  /** A request that cannot be read: whoever asked is told, and does not wait for it. */
+  unreadable(id: RequestId, error: ProtocolError): void {
+    const { link, speech } = this.#state
+    if (speech.dialect.handshake && !this.#open.has(id)) link.tell(buildError(id, toJsonRpcError(error)))
   }
 
   /** The server has cancelled a request: it gets no answer. */

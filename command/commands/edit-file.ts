@@ -11,7 +11,7 @@ import { type Invocation, textOf } from '../base/invocation.js'
 import { UsageError } from '../base/usage-error.js'
 import { writeWhole } from '../base/write-file.js'
 import { checked, connectionOf } from '../connection/target.js'
-import { type FoundServer, sectionFor, serversIn } from '../hosts/host-files.js'
+import { type FoundServer, mostOfHost, sectionFor, serversIn } from '../hosts/host-files.js'
 import { fieldAt, parseJsonc, type Places } from '../hosts/jsonc.js'
 import { withoutSecretsOf } from '../hosts/secrets.js'
 import { checkLogin, readTeamFile } from '../serving/team-file.js'
@@ -21,8 +21,6 @@ import { textIn } from './given-content.js'
 
 /** Ms that another program may have the file: what one that was killed has left is taken over after 30 s. */
 const patience = 45_000
-/** Bytes of a file that is edited. */
-const mostBytes = 64 * 1024 * 1024
 /** Stands for a variable while a file is checked: it fits where an address, a text or a token does. */
 const placeholder = 'https://variable.invalid/caduceus'
 
@@ -39,7 +37,7 @@ export async function readText(file: string): Promise<string | undefined> {
     const bytes = await ifThere(async () => {
       const facts = await lstat(await realpath(file))
       if (!facts.isFile()) throw new UsageError(`${file} is no file`)
-      if (facts.size > mostBytes) throw new UsageError(`${file} has more than ${mostBytes} bytes`)
+      if (facts.size > mostOfHost) throw new UsageError(`${file} has more than ${mostOfHost} bytes`)
       return await readFile(file)
     })
     if (bytes !== undefined) return `${hasMark(bytes) ? '\uFEFF' : ''}${textIn(bytes, file)}`

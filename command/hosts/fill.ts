@@ -62,7 +62,8 @@ function secretIn(path: string, { file, name, folder }: FoundServer): string {
     const text = textOf(resolve(folder, path), mostBytes)
     return text.replace(/\r?\n$/, '')
   } catch (error) {
-    const why = error instanceof UsageError ? error.message : (error as NodeJS.ErrnoException).code
-    throw new UsageError(`${file}: ${name} needs the file ${path}: it cannot be read (${why})`)
+    const { code } = error as NodeJS.ErrnoException
+    const why = error instanceof UsageError ? error.message : `it cannot be read (${code})`
+    throw new UsageError(`${file}: ${name} needs the file ${path}: ${why}`)
   }
 }

@@ -71,7 +71,7 @@ export function findServers(
   if (file !== undefined) return serversIn(file, readFile(file), tell)
   return hostFiles(surroundings).flatMap((path) => {
     try {
-      const text = textOf(path)
+      const text = textOf(path, mostOfHost)
       // settings of a host that uses no servers
       const hasServers = text.trim() !== '' && sectionOf(path, parseJsonc(text, path)) !== undefined
       return hasServers ? serversIn(path, text, tell) : []
@@ -82,23 +82,26 @@ export function findServers(
   })
 }
 
+/** Of a file of a host, in bytes: some keep what was said to them there, too. */
+export const mostOfHost = 64 * 1024 * 1024
+
 /** Of a file: a pipe that nobody writes to would hold the program, and a device may have no end. */
 export function textOf(path: string, mostBytes = Number.POSITIVE_INFINITY): string {
   const file = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0))
   try {
     // of a folder the reader says so itself
     const facts = fstatSync(file)
-    if (facts.size > mostBytes) throw new UsageError(`it has more than ${mostBytes} bytes`)
+    if (facts.size > mostBytes) throw new UsageError(`${path} has more than ${mostBytes} bytes`)
     if (facts.isFile() || facts.isDirectory()) return readFileSync(file, 'utf8')
   } finally {
     closeSync(file)
   }
-  throw new UsageError(`${path} cannot be read: it is no file`)
+  throw new UsageError(`${path} is no file`)
 }
 
 function readFile(path: string): string {
   try {
-    return textOf(path)
+    return textOf(path, mostOfHost)
   } catch (error) {
     if (error instanceof UsageError) throw error
     const { code } = error as NodeJS.ErrnoException

@@ -2,6 +2,7 @@ import { constants, type Stats } from 'node:fs'
 import { type FileHandle, open, rename, stat } from 'node:fs/promises'
 import type { AuditEntry } from 'caduceus/server'
 import { ifThere } from '../../runtime/base/files.js'
+import { steadyJson } from '../../runtime/base/steering.js'
 
 /** Where entries go, and how much of them is kept. */
 export interface AuditFileOptions {
@@ -142,11 +143,7 @@ async function endsLine(path: string, size: number): Promise<boolean> {
   }
 }
 
-/** One line whatever is in it: separators of lines that JSON leaves as they are, and C1, are escaped, too. */
+/** One line, whatever is in it. */
 export function lineOf(entry: AuditEntry): string {
-  const text = JSON.stringify(entry).replace(
-    /[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g,
-    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  )
-  return `${text}\n`
+  return `${steadyJson(JSON.stringify(entry))}\n`
 }

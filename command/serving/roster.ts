@@ -8,7 +8,7 @@ import { isObject } from '../../protocol/wire/json.js'
 import { messageOf } from '../../runtime/base/errors.js'
 import { isLoopback } from '../../transports/http/listen/guard.js'
 import { aboutServer } from '../base/failure.js'
-import { type FoundServer, serversIn } from '../hosts/host-files.js'
+import { type FoundServer, mostOfHost, serversIn } from '../hosts/host-files.js'
 import type { Invocation } from '../base/invocation.js'
 import { oneLine, tell } from '../terminal/screen.js'
 import { checked, connectionOf, filled } from '../connection/target.js'
@@ -301,12 +301,15 @@ async function textOf(path: string): Promise<string> {
   try {
     const file = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0))
     try {
-      if ((await file.stat()).isFile()) return await file.readFile('utf8')
+      const facts = await file.stat()
+      if (facts.size > mostOfHost) throw new UsageError(`${path} has more than ${mostOfHost} bytes`)
+      if (facts.isFile()) return await file.readFile('utf8')
     } finally {
       await file.close()
     }
   } catch (error) {
+    if (error instanceof UsageError) throw error
     throw new UsageError(`${path} cannot be read (${(error as NodeJS.ErrnoException).code})`)
   }
-  throw new UsageError(`${path} cannot be read: it is no file`)
+  throw new UsageError(`${path} is no file`)
 }

@@ -8,7 +8,19 @@ import {
   requestFields,
   resultFields,
 } from './base.js'
-import { chosen, listOf, loose, oneOf, optional, record, recordOf, shape, text, unchecked } from './shape.js'
+import {
+  chosen,
+  kind,
+  listOf,
+  loose,
+  oneOf,
+  optional,
+  record,
+  recordOf,
+  shape,
+  text,
+  unchecked,
+} from './shape.js'
 import type { TaskMetadata } from './tools.js'
 
 /** How a user is asked: by a form that the client draws, or by a page of the server's own. */
@@ -101,6 +113,7 @@ export interface ElicitFormParams extends RequestParams {
 export interface ElicitUrlParams extends RequestParams {
   mode: 'url'
   message: string
+  /** http or https; any other scheme is refused. */
   url: string
   /** What `notifications/elicitation/complete` names; 2026-07-28 has neither. */
   elicitationId?: string
@@ -123,7 +136,9 @@ const byForm = shape<ElicitFormParams>({
   task: optional(record),
   ...requestFields,
 })
-const urlFields = { mode, message: text, url: text, task: optional(record), ...requestFields }
+/** Hosts open it: other schemes run scripts or start programs. */
+const pageAddress = kind<string>('an http or https address', isPageAddress)
+const urlFields = { mode, message: text, url: pageAddress, task: optional(record), ...requestFields }
 const byUrl = shape<ElicitUrlParams>({ ...urlFields, elicitationId: text })
 const byBareUrl = shape<ElicitUrlParams>({ ...urlFields, elicitationId: unchecked })
 
@@ -168,4 +183,8 @@ export function urlElicitations(error: unknown): readonly ElicitUrlParams[] {
 
 function isPage(value: unknown): value is ElicitUrlParams {
   return isObject(value) && value.mode === 'url' && elicitParams(value) === undefined
+}
+
+function isPageAddress(value: unknown): boolean {
+  return typeof value === 'string' && URL.canParse(value) && /^https?:$/.test(new URL(value).protocol)
 }

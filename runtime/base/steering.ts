@@ -10,3 +10,11 @@ const steering =
 export function unsteered(text: string, instead: (found: string) => string = () => ''): string {
   return text.replace(steering, instead)
 }
+
+/** A JSON text, the same value, that is one line for everybody and steers no terminal: such characters are escaped. */
+export function steadyJson(text: string): string {
+  return text.replace(
+    /[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
+}

@@ -4,6 +4,7 @@ import { show, optionError } from '../base/errors.js'
 import { blockedText } from './blocked-text.js'
 import { onChannel, type RuntimeEvents, subscribe } from './events.js'
 import { type ExitReason, formatReason } from '../base/exit.js'
+import { steadyJson } from '../base/steering.js'
 import { lineOf } from './lines.js'
 import { lazy } from './load.js'
 import { standardError } from './standard-error.js'
@@ -239,7 +240,7 @@ const importPino = /* @__PURE__ */ lazy('pino', () => import('pino'))
 async function loadPino({ date }: World): Promise<Logger> {
   const { pino } = await importPino()
   const told = toldAt(date)
-  const stderr = { write: (line: string) => standardError.write(line, told) }
+  const stderr = { write: (line: string) => standardError.write(steadyJson(line), told) }
   const timestamp = (): string => `,"time":${date()}`
   const serializers = { err: (error: Error): object => boundedFacts(pino.stdSerializers.err(error)) }
   return pino({ base: { name: 'caduceus' }, level: 'debug', timestamp, serializers }, stderr) as Logger
@@ -293,7 +294,7 @@ function plainLogger({ date }: World): Logger {
 
 function plainLine(start: object, facts: object, msg: string): string {
   const line = encode({ ...start, ...facts, msg }) ?? encode({ ...start, facts: inspect(facts), msg })
-  return `${line}\n`
+  return `${steadyJson(line ?? '')}\n`
 }
 
 /** Says how many lines are missing, as a line of the same format. */

@@ -1205,7 +1205,11 @@ class Gateway {
     link,
     uri,
     templates,
-  }: Omit<LinkAim, 'isListed' | 'isLikely'>): readonly [string, string] | undefined {
+    isListed,
+  }: Omit<LinkAim, 'isLikely'>): readonly [string, string] | undefined {
+    const mode = link.options.pin ?? this.#plan.pin
+    if (mode === 'strict' && !isListed && templates.length === 0)
+      return [`resource ${uri}`, 'is in no list that was accepted']
     const held = this.#places.get(link.name)?.judgement.held ?? nothingHeld.held
     if (held.size === 0) return undefined
     const resource = held.get(`resource ${uri}`)

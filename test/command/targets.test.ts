@@ -1,7 +1,7 @@
 // second tier: time
 // shares a process
 import { spawn, spawnSync } from 'node:child_process'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, truncateSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -172,7 +172,19 @@ test('the file of a host that is a pipe is told and waited for by nobody', async
   for (const args of [['some'], ['some', '--config', path]]) {
     const { code, err } = await caduceus(t, ['list', ...args], { home })
     assert.is(code, 2)
-    assert.match(err, /\.mcp\.json cannot be read: it is no file/)
+    assert.match(err, /\.mcp\.json is no file/)
+  }
+})
+
+test('the file of a host that has more than 64 MiB is told and not read', async (t) => {
+  const home = newHome(t)
+  const path = join(home, '.mcp.json')
+  writeFileSync(path, '')
+  truncateSync(path, 64 * 1024 * 1024 + 1)
+  for (const args of [['some'], ['some', '--config', path]]) {
+    const { code, err } = await caduceus(t, ['list', ...args], { home })
+    assert.is(code, 2)
+    assert.match(err, /\.mcp\.json has more than 67108864 bytes/)
   }
 })
 

@@ -103,6 +103,24 @@ test('URL elicitation has its own handler; an undeclared mode is refused with -3
   })
   assert.equal((await asked(client, 'elicitation/create', url)).result, { action: 'accept' })
   assert.is((await asked(client, 'elicitation/create', form)).error?.code, -32602)
+  for (const wrong of [
+    'javascript:alert(1)',
+    'file:///etc/passwd',
+    'vscode://x',
+    ' data:text/html,x',
+    '',
+    'x',
+  ])
+    assert.is((await asked(client, 'elicitation/create', { ...url, url: wrong })).error?.code, -32602, wrong)
+})
+
+test('a question that is too large to be read is refused, and waits for nobody', async (t) => {
+  const { client } = await ready(t, { onElicit: () => ({ action: 'cancel' }) })
+  const properties = Object.fromEntries(Array.from({ length: 20_001 }, (_, n) => [n, { type: 'string' }]))
+  const large = { ...form, requestedSchema: { type: 'object', properties } }
+  const { error } = await asked(client, 'elicitation/create', large)
+  assert.is(error?.code, -32600)
+  assert.match(error?.message ?? '', /^a message may have 20000 values/)
 })
 
 test('undeclared and unknown methods are refused, and so are wrong params', async (t) => {

@@ -24,6 +24,7 @@ test('other errors and lists give no pages', () => {
     { code: -32042, data: { elicitations: [page, 5] } },
     { code: -32042, data: { elicitations: [page, { ...page, mode: 'form' }] } },
     { code: -32042, data: { elicitations: [{ ...page, url: 5 }] } },
+    { code: -32042, data: { elicitations: [{ ...page, url: 'javascript:alert(1)' }] } },
   ])
     assert.equal(urlElicitations(error), [], JSON.stringify(error))
 })

@@ -210,6 +210,25 @@ test('the texts of an error are bounded in its line, and how much is left out is
   assert.match(stderr, /x\\n +at \S*crash/)
 })
 
+test('a line in JSON is one line for everybody, and steers no terminal', async (t) => {
+  const hostile = 'a\\u2028b\\u009b31mc\\u007fd\\u202ee'
+  const program = `${counting.replace("new Error('boom')", `new Error('${hostile}')`)}
+    const ref = (await tree.children())[0].ref
+    ref.cast('crash')
+    await new Promise((resolve) => subscribe('progress', resolve))
+    while (!loaded()) await new Promise((resolve) => setImmediate(resolve))
+    await tree.stop()
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  `
+  const { stderr } = await runProgram(t, program)
+  assert.not.match(stderr, /[\u007f-\u009f\u2028\u202e]/)
+  const messages = stderr
+    .trim()
+    .split('\n')
+    .map((line) => (JSON.parse(line) as { err?: { message: string } }).err?.message)
+  assert.ok(messages.includes(JSON.parse(`"${hostile}"`)), stderr)
+})
+
 test('a closed stderr loses its lines only', async (t) => {
   const program = `${counting}
     import { closeSync } from 'node:fs'

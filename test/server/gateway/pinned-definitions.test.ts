@@ -164,6 +164,15 @@ test('strict offers nothing that was not accepted, and one server may differ fro
   assert.match((await refused('files__read')).message, /tool read of files is new/)
 })
 
+test('strict asks a server for no address that is in none of its accepted lists', async (t) => {
+  const [{ up }, mail] = [changing(), changing()]
+  const { client } = await served(t, { files: up.client }, { pin: 'strict' })
+  assert.match(String(await client.readResource('x://1').catch(String)), /x:\/\/1 of files is in no list/)
+  assert.is(up.of('resources/read').length, 0)
+  const other = await served(t, { mail: mail.up.client }, { pin: true })
+  assert.is((await other.client.readResource('x://1')).contents.length, 1)
+})
+
 test('resources, templates and prompts that change are refused, too', async (t) => {
   const { up, change } = changing()
   const has = (word: string) => ({
