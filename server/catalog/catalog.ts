@@ -39,6 +39,8 @@ export interface UpstreamComponents {
    * offers, or whose definition is held back.
    */
   absent(name: string, peer: Peer): McpError | undefined
+  /** This gateway, and those behind it. */
+  gateways(): readonly string[]
   /**
    * Starts those of which nothing is known, and resolves when it is; undefined when there are none. Never
    * rejects.
@@ -242,6 +244,11 @@ export class Catalog {
 
   get isExtended(): boolean {
     return this.#upstream !== undefined
+  }
+
+  /** See `UpstreamComponents`; none where no servers are behind this one. */
+  gateways(): readonly string[] {
+    return this.#upstream?.gateways() ?? []
   }
 
   /** See `UpstreamComponents`. */

@@ -143,6 +143,8 @@ interface UpstreamState {
   reason: unknown
   /** What was told of entries that are left out. */
   leftOut: string
+  /** The gateways that its lists came through. */
+  gateways: readonly string[]
   undo: (() => void)[]
   /** The lists that the names in its options have been compared with. */
   checked: UpstreamLists | undefined
@@ -596,7 +598,10 @@ class Gateway {
     const { link, record } = place
     const { clock } = this.#ctx
     const { needsTemplates } = link
-    const how = { signal, former: record.lists, needsTemplates, clock, isSlow: place.isSlow, onSome: tell }
+    const how = {
+      ...{ gateway: this.#id, signal, former: record.lists, needsTemplates, clock },
+      ...{ isSlow: place.isSlow, onSome: tell },
+    }
     fetchLists(client, how).then(tell, (error: unknown) => tell(undefined, whyNot(error)))
   }
 
@@ -611,7 +616,8 @@ class Gateway {
     const { signal, clock } = this.#ctx
     const tell = (fetched: Fetched | undefined): void =>
       void (fetched !== undefined && this.#cast('borrowed', { name, lists: fetched.lists }))
-    const how = { signal, former: record.lists, needsTemplates: link.needsTemplates, clock, onSome: tell }
+    const { needsTemplates } = link
+    const how = { gateway: this.#id, signal, former: record.lists, needsTemplates, clock, onSome: tell }
     outside(() => {
       const fetching = fetchLists(client, how).then(tell, () => this.#cast('borrowed', { name }))
       void fetching.finally(over)
@@ -652,6 +658,7 @@ class Gateway {
       const { lists, leftOut } = fetched
       const { record } = place
       record.lists = lists
+      place.gateways = fetched.gateways
       if (fetched.isWhole) this.#keep(place, false)
       this.#change()
       // a server that tells of changes often does not tell of the same fault each time
@@ -748,6 +755,7 @@ class Gateway {
       problem: '',
       reason: undefined,
       leftOut: '',
+      gateways: [],
       undo: [],
       checked: undefined,
       lentAt: Number.NEGATIVE_INFINITY,
@@ -1150,6 +1158,7 @@ class Gateway {
           : instructionsFor((name) => ruled.get(name)?.some((each) => isAllowed(peer, each)) ?? true),
       find: (uri) => this.#find(uri),
       absent: (name, peer) => this.#absent(name, peer),
+      gateways: () => [this.#id, ...[...this.#places.values()].flatMap(({ gateways }) => gateways)],
       wake: () => this.#awake(),
       mayComplete: [...this.#places.values()].some(
         ({ link, record, isSettled }) => record.lists === undefined && (link.isLazy || !isSettled),

@@ -5,6 +5,7 @@ import { errorCodes, McpError, ProtocolError } from '../../protocol/wire/errors.
 import { handled } from '../../runtime/base/promise.js'
 import { waitWithin } from '../../runtime/time/wait.js'
 import { isObject, type JsonObject } from '../../protocol/wire/json.js'
+import { gatewaysIn, mostGateways, withGateways } from '../catalog/gateways.js'
 import type { Component, ResourceMatch } from '../catalog/catalog.js'
 import type { Peer } from '../../transports/contract/contract.js'
 import type { Principal } from '../../transports/contract/principal.js'
@@ -247,16 +248,12 @@ function refusedAt(uri: string, name: string, wantLater: (uri: string) => () => 
   }
 }
 
-/** The gateways that have passed a read on: one that is among its own servers would be asked for ever. */
-const askedKey = 'caduceus/gateways'
-const mostGateways = 16
-
+/** One that is among its own servers would be asked for ever. */
 function askedBy(gateway: string, uri: string, params: object): object {
-  const { _meta: meta } = params as JsonObject
-  const before = isObject(meta) && Array.isArray(meta[askedKey]) ? meta[askedKey] : []
+  const before = gatewaysIn(params)
   if (before.includes(gateway) || before.length >= mostGateways)
     throw McpError.notFound('Resource not found', { uri })
-  return { ...params, _meta: { ...(meta as object), [askedKey]: [...before, gateway] } }
+  return withGateways(params, [...before, gateway])
 }
 
 /** Milliseconds that one server is waited for before the next one is asked, too: it may have the resource. */

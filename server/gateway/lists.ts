@@ -2,6 +2,7 @@ import { cut } from '../../runtime/base/cut.js'
 import { messageOf } from '../../runtime/base/errors.js'
 import { errorCodes, McpError } from '../../protocol/wire/errors.js'
 import { isObject, type JsonObject } from '../../protocol/wire/json.js'
+import { gatewaysIn, mostGateways, withGateways } from '../catalog/gateways.js'
 import type { Clock } from '../../runtime/time/clock.js'
 import type { Upstream, UpstreamLists } from '../definitions/upstreams.js'
 
@@ -39,6 +40,13 @@ export class ListsTooLong extends Error {
   }
 }
 
+/** Nor are these: all that is here would be there, and here again, under longer and longer names. */
+export class LoopedLists extends Error {
+  constructor() {
+    super('this gateway is among its own servers, or theirs: its lists are not taken')
+  }
+}
+
 /** All that a server offers, and what is wrong with entries that are left out. */
 export interface Fetched {
   readonly lists: UpstreamLists
@@ -48,9 +56,13 @@ export interface Fetched {
   readonly problem: string
   /** Whether none of them is waited for. */
   readonly isWhole: boolean
+  /** The gateways that they came through. */
+  readonly gateways: readonly string[]
 }
 
 export interface FetchOptions {
+  /** The gateway that asks, if it is one. */
+  readonly gateway?: string
   readonly signal: AbortSignal
   readonly clock: Clock
   /** What is known of them already. */
@@ -65,11 +77,11 @@ export interface FetchOptions {
 
 /**
  * One list that a server cannot give, or is slow to give, costs none of the others. Rejects where it gives
- * none, and with ListsTooLong.
+ * none, and with ListsTooLong and LoopedLists.
  */
 export async function fetchLists(
   client: Upstream,
-  { signal, clock, former, needsTemplates, isSlow = false, onSome }: FetchOptions,
+  { gateway, signal, clock, former, needsTemplates, isSlow = false, onSome }: FetchOptions,
 ): Promise<Fetched> {
   const left: string[] = []
   let leftCount = 0
@@ -83,6 +95,7 @@ export async function fetchLists(
   /** Lists that the server has told, or has said that it knows none. */
   const told = new Set<ListName>()
   let bytes = 0
+  const gateways = new Set<string>()
   const fetch = async (name: ListName): Promise<JsonObject[]> => {
     const [, method, field] = requests[name]
     const all: JsonObject[] = []
@@ -92,11 +105,11 @@ export async function fetchLists(
     let isMore = false
     do {
       seen.add(cursor)
-      const page = (await client.request(method, cursor === undefined ? {} : { cursor }, {
-        signal,
-        fresh: true,
-        onBadEntry,
-      })) as JsonObject
+      const place = cursor === undefined ? {} : { cursor }
+      const params = gateway === undefined ? place : withGateways(place, [gateway])
+      const page = (await client.request(method, params, { signal, fresh: true, onBadEntry })) as JsonObject
+      for (const id of gatewaysIn(page)) gateways.add(id)
+      if (gateway !== undefined && gateways.has(gateway)) throw new LoopedLists()
       const text = JSON.stringify(page)
       bytes += Buffer.byteLength(text)
       if (bytes > maxBytes) throw new ListsTooLong()
@@ -129,7 +142,7 @@ export async function fetchLists(
       given += 1
       told.add(name)
     } catch (error) {
-      if (error instanceof ListsTooLong) throw error
+      if (error instanceof ListsTooLong || error instanceof LoopedLists) throw error
       refused ??= error
       if (isUnknownMethod(error)) {
         // older servers have resources, and do not know templates
@@ -162,6 +175,7 @@ export async function fetchLists(
       leftOut: [...cuts, ...left, ...more].join('; '),
       problem: [...failed, ...waits].join('; '),
       isWhole: late.length === 0,
+      gateways: [...gateways].slice(0, mostGateways),
     }
   }
   const timer = clock.setTimeout(() => {
@@ -194,7 +208,7 @@ function isUnknownMethod(error: unknown): boolean {
 
 /** Why lists could not be had, for whoever runs the gateway. */
 export function whyNot(error: unknown): string {
-  return error instanceof ListsTooLong
+  return error instanceof ListsTooLong || error instanceof LoopedLists
     ? error.message
     : `its lists could not be had: ${toldOf(messageOf(error))}`
 }

@@ -20,6 +20,7 @@ import { checkAllowed } from '../context/scopes.js'
 import { isOwnable, planMethod, planOwned } from './low-level.js'
 import type { MethodDefinition } from '../definitions/define-method.js'
 import { checkUsable } from '../definitions/session-needs.js'
+import { gatewaysIn, withGateways } from '../catalog/gateways.js'
 import type { Immediate } from '../catalog/immediate.js'
 import { keep, noAnswerIn, type RouteScope, type Work } from './work.js'
 
@@ -59,6 +60,7 @@ const lists: ReadonlySet<string> = new Set<Method>([
 export function route(request: JsonRpcRequest, scope: RouteScope): Immediate | Work {
   const { method } = request
   if (lists.has(method)) {
+    if (scope.catalog.isExtended && gatewaysIn(request.params).length > 0) return forGateway(request, scope)
     const known = scope.catalog.wake()
     if (known !== undefined) return routeOnce(known, request, scope)
   }
@@ -70,6 +72,16 @@ export function route(request: JsonRpcRequest, scope: RouteScope): Immediate | W
     if (known === undefined) throw error
     return routeOnce(known, request, scope)
   }
+}
+
+/** A list for a gateway, which sees there whether it is among the servers behind this one. */
+function forGateway(request: JsonRpcRequest, scope: RouteScope): Work {
+  const { catalog } = scope
+  const [own] = catalog.gateways()
+  if (own !== undefined && gatewaysIn(request.params).includes(own))
+    throw McpError.invalidRequest('this gateway is among its own servers')
+  const work = routeOnce(catalog.wake() ?? Promise.resolve(), request, scope)
+  return { ...work, run: async (ctx) => withGateways(await work.run(ctx), catalog.gateways()) }
 }
 
 function routeOnce(known: Promise<void>, request: JsonRpcRequest, scope: RouteScope): Work {

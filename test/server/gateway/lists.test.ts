@@ -140,7 +140,7 @@ test('templates that fail stay as they were, and are told of where they matter',
   const former = { tools: [], resources: [], templates: [{ uriTemplate: 'a:{b}' }], prompts: [] }
   const fetched = await fetchLists(client, options(former))
   const lists = { ...former, toolsKnown: true, templatesKnown: false }
-  assert.equal(fetched, { lists, leftOut: '', problem: '', isWhole: true })
+  assert.equal(fetched, { lists, leftOut: '', problem: '', isWhole: true, gateways: [] })
   const known = await fetchLists(client, options({ ...former, templatesKnown: true }))
   assert.is(known.lists.templatesKnown, true)
   const needed = await fetchLists(client, { ...options(former), needsTemplates: true })
