@@ -40,6 +40,7 @@ export class Exchanges {
   readonly #subscriptions: Subscriptions
   readonly #turns: ExchangeTurns
   readonly #tasks: McpTasks | undefined
+  #tooLate: TransportError | undefined
 
   /** Throws RuntimeError NOPROC when the group is not complete. */
   constructor(holdings: Holdings, ctx: ActorContext) {
@@ -72,8 +73,9 @@ export class Exchanges {
     if (this.#rota.isFree) return this.#rota.run(caller, () => this.#answered(call, startedAt))
     const { waiting } = this.#host.holdings.settings.timeouts
     if (this.#rota.wouldWait(caller(), waiting)) {
-      const error = new TransportError('EXCHANGE_LIMIT', wouldWaitTooLong(waiting), { retryable: true })
-      return this.#failed(call, startedAt, error)
+      // one for all: a server that refuses most of what comes has no time for stacks
+      this.#tooLate ??= new TransportError('EXCHANGE_LIMIT', wouldWaitTooLong(waiting), { retryable: true })
+      return this.#failed(call, startedAt, this.#tooLate)
     }
     return this.#rota
       .next(caller())

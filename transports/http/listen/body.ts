@@ -53,7 +53,7 @@ function readBody(
     if (Number(request.headers['content-length']) > maxBytes) return reject(tooLarge(maxBytes))
     const chunks: Buffer[] = []
     let size = 0
-    const refuse = (refusal: Error): void => {
+    const refuse = (refusal: Error | HttpRefusal): void => {
       chunks.length = 0
       request.off('data', take)
       request.pause()

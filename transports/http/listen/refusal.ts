@@ -4,18 +4,23 @@ import type { Response } from '../../contract/contract.js'
 import type { TransportError } from '../../base/errors.js'
 import { isLoopback } from './guard.js'
 
-/** Why a request is answered with a status other than 200: thrown by the routes, written by the exchange. */
-export class HttpRefusal extends Error {
-  override readonly name = 'HttpRefusal'
+/**
+ * Why a request is answered with a status other than 200: thrown by the routes, written by the exchange. No
+ * error, as nobody reads its stack, which would cost more than all else about a request that is refused.
+ */
+export class HttpRefusal {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: Response
 
   constructor(status: number, problem: string | Response, headers: Readonly<Record<string, string>> = {}) {
-    super(typeof problem === 'string' ? problem : `status ${status}`)
     this.status = status
     this.headers = headers
     this.body = typeof problem === 'string' ? invalidRequest(problem) : problem
+  }
+
+  get message(): string {
+    return 'error' in this.body ? this.body.error.message : `status ${this.status}`
   }
 }
 

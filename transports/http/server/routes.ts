@@ -274,7 +274,7 @@ function sessionOf({ request }: Exchange, { revisions }: ServerPort): string {
 
 /** For events: says more of a token than its client is told. */
 function problemOf(error: unknown): string {
-  return error instanceof HttpRefusal && 'error' in error.body ? error.body.error.message : messageOf(error)
+  return error instanceof HttpRefusal ? error.message : messageOf(error)
 }
 
 function refusalOf(error: unknown, { requestId }: Pick<Exchange, 'requestId'>): HttpRefusal | undefined {
