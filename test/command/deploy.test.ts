@@ -1,10 +1,14 @@
 // second tier: time, third party, redis
 // shares a process
 // time limit: 180 s
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
+import { Agent, request } from 'undici'
 import * as assert from 'uvu/assert'
 import { parse, parseAllDocuments } from 'yaml'
 import { settings } from '../../command/serving/settings.js'
@@ -240,6 +244,93 @@ needing('haproxy', 'HAProxy takes its file', (t) => {
   writeFileSync(join(home, 'mcp.pem'), `${cert}${key}`)
   writeFileSync(join(home, 'haproxy.cfg'), textOf('haproxy.cfg').replaceAll('/etc/haproxy', home))
   passes('haproxy', ['-c', '-f', join(home, 'haproxy.cfg')])
+})
+
+/** What is beside `/mcp`, with `signIn` and logins at servers behind a gateway. */
+const pathsBeside = [
+  ...['/.well-known/oauth-protected-resource/mcp', '/.well-known/oauth-authorization-server'],
+  ...[
+    '/authorize',
+    '/authorize/x',
+    '/token',
+    '/register',
+    '/revoke',
+    '/jwks',
+    '/sign-out',
+    '/sign-out/confirm',
+  ],
+  ...['/sign-in/x', '/sign-in/callback', '/sign-in/more/x', '/upstream/callback/a', '/upstream/sign-in/x'],
+  '/readyz',
+]
+
+/** Says what it is asked for, and what a proxy tells of it. */
+async function startEcho(t: TestContext): Promise<number> {
+  const echo = createServer(({ url, headers }, response) => {
+    const { host, 'x-forwarded-for': clients, 'x-forwarded-proto': scheme } = headers
+    response.end(JSON.stringify([url, host, String(clients).split(', ').at(-1), scheme]))
+  })
+  t.after(() => echo.close())
+  await once(echo.listen(0, '127.0.0.1'), 'listening')
+  return (echo.address() as AddressInfo).port
+}
+
+/** Starts a proxy, and asks it for each path: the last address that it names is that of its client. */
+async function passesOn(t: TestContext, port: number, [name, ...args]: readonly [string, ...string[]]) {
+  const proxy = spawn(name, args, { stdio: 'ignore' })
+  const ended = once(proxy, 'close')
+  t.after(async () => {
+    proxy.kill()
+    await ended
+  })
+  const headers = { host: 'mcp.example.com:8443', 'x-forwarded-for': '192.0.2.1' }
+  const dispatcher = new Agent({ connect: { rejectUnauthorized: false } })
+  t.after(() => dispatcher.destroy())
+  const ask = async (path: string): Promise<[number, string]> => {
+    const answer = await request(`https://127.0.0.1:${port}${path}`, { dispatcher, headers })
+    return [answer.statusCode, await answer.body.text()]
+  }
+  while (
+    !(await ask('/mcp').then(
+      () => true,
+      () => proxy.exitCode !== null,
+    ))
+  )
+    await pause(20)
+  for (const path of ['/mcp', ...pathsBeside]) {
+    const [status, text] = await ask(path)
+    assert.equal([status, JSON.parse(text)], [200, [path, headers.host, '127.0.0.1', 'https']], path)
+  }
+  assert.is((await ask('/metrics'))[0], 404)
+}
+
+needing('nginx', 'nginx passes on all paths but those of operators', async (t) => {
+  const home = newHome(t)
+  const { cert, key } = selfSigned()
+  writeFileSync(join(home, 'cert.pem'), cert)
+  writeFileSync(join(home, 'key.pem'), key)
+  const port = await freePort()
+  const file = textOf('nginx.conf')
+    .replaceAll('/etc/ssl/mcp', home)
+    .replace('127.0.0.1:3000', `127.0.0.1:${await startEcho(t)}`)
+    .replace('listen 8443', `listen 127.0.0.1:${port}`)
+  writeFileSync(join(home, 'nginx.conf'), file)
+  const settings = `daemon off; master_process off; pid ${home}/pid; error_log stderr;`
+  await passesOn(t, port, ['nginx', '-p', home, '-c', join(home, 'nginx.conf'), '-g', settings])
+})
+
+needing('haproxy', 'HAProxy passes on all paths but those of operators', async (t) => {
+  const home = newHome(t)
+  const { cert, key } = selfSigned()
+  writeFileSync(join(home, 'mcp.pem'), `${cert}${key}`)
+  const port = await freePort()
+  const file = textOf('haproxy.cfg')
+    .replaceAll('/etc/haproxy', home)
+    .replace('127.0.0.1:3000', `127.0.0.1:${await startEcho(t)}`)
+    .replace('bind :8443', `bind 127.0.0.1:${port}`)
+    // descriptors that a machine of tests may not have
+    .replace('maxconn 10000', 'maxconn 100')
+  writeFileSync(join(home, 'haproxy.cfg'), file)
+  await passesOn(t, port, ['haproxy', '-db', '-f', join(home, 'haproxy.cfg')])
 })
 
 needing('systemd-analyze', 'systemd takes the unit', (t) => {

@@ -38,6 +38,14 @@ const groupTime = 500
 
 /** Characters of one turn that are gathered before they are written. */
 const longestTurn = 64 * 1024
+/** Characters that are written at once: more of a line is copied in the next turn. */
+const piece = 256 * 1024
+
+/** A line that is written later, or no line as it is found to be too long then. */
+interface LaterLine {
+  readonly length: number
+  line(): string | undefined
+}
 
 class StdioLink implements Link {
   readonly #settings: StdioSettings
@@ -48,6 +56,10 @@ class StdioLink implements Link {
   readonly #stderr: StderrRing
   /** Lines of this turn, which are written together. */
   #unwritten = ''
+  /** Long lines, and what came after them: written in pieces, each in a turn of the event loop. */
+  readonly #later: LaterLine[] = []
+  #laterLength = 0
+  #isWriting = false
   #timer: unknown
   #stopping = false
   #over = false
@@ -79,14 +91,13 @@ class StdioLink implements Link {
 
   send(text: string, message: Message): void {
     const { stdin } = this.#child
-    const line = sendable(text, message, this.#settings.limits.messageBytes, this.#events)
-    if (line === undefined) return
     const waiting = this.queuedBytes
     if (stdin.writable && waiting < this.#settings.limits.queuedBytes) {
-      if (this.#unwritten === '') this.#scope.world.queueMicrotask(() => this.#flush())
-      this.#unwritten += `${line}\n`
-      // bytes are counted by the pipe, characters here: never many of these
-      if (this.#unwritten.length >= longestTurn) this.#flush()
+      const line = (): string | undefined =>
+        sendable(text, message, this.#settings.limits.messageBytes, this.#events)
+      if (text.length > piece) return this.#writeLater({ length: text.length, line })
+      const known = line()
+      if (known !== undefined) this.#write(known)
       return
     }
     const error = stdin.writable
@@ -98,11 +109,19 @@ class StdioLink implements Link {
   }
 
   get queuedBytes(): number {
-    return this.#child.stdin.writableLength + this.#unwritten.length
+    return this.#child.stdin.writableLength + this.#unwritten.length + this.#laterLength
   }
 
   close(): void {
     this.#stop()
+  }
+
+  #write(line: string): void {
+    if (this.#isWriting) return this.#writeLater({ length: line.length, line: () => line })
+    if (this.#unwritten === '') this.#scope.world.queueMicrotask(() => this.#flush())
+    this.#unwritten += `${line}\n`
+    // bytes are counted by the pipe, characters here: never many of these
+    if (this.#unwritten.length >= longestTurn) this.#flush()
   }
 
   #flush(): void {
@@ -110,6 +129,38 @@ class StdioLink implements Link {
     if (lines === '') return
     this.#unwritten = ''
     this.#child.stdin.write(lines)
+  }
+
+  #writeLater(line: LaterLine): void {
+    this.#flush()
+    this.#later.push(line)
+    this.#laterLength += line.length
+    if (this.#isWriting) return
+    this.#isWriting = true
+    this.#scope.world.setImmediate(() => this.#writeNext())
+  }
+
+  #writeNext(): void {
+    const next = this.#later.shift()
+    const { stdin } = this.#child
+    if (next === undefined || !stdin.writable) {
+      this.#isWriting = false
+      return
+    }
+    this.#laterLength -= next.length
+    const text = next.line()
+    const goOn = (): void => void this.#scope.world.setImmediate(() => this.#writeNext())
+    if (text === undefined) return goOn()
+    if (text.length <= piece) {
+      stdin.write(`${text}\n`, goOn)
+      return
+    }
+    // no character is split
+    const end = /[\ud800-\udbff]/.test(text.charAt(piece - 1)) ? piece - 1 : piece
+    const rest = text.slice(end)
+    this.#later.unshift({ length: rest.length, line: () => rest })
+    this.#laterLength += rest.length
+    stdin.write(text.slice(0, end), goOn)
   }
 
   /** Ends the process in stages: end of input, SIGTERM to its group, SIGKILL. */
@@ -120,6 +171,10 @@ class StdioLink implements Link {
     const { stopTimeout } = this.#settings
     clock.clearTimeout(this.#timer)
     this.#flush()
+    for (const { line } of this.#later.splice(0)) {
+      const text = line()
+      if (text !== undefined) this.#child.stdin.write(`${text}\n`)
+    }
     this.#child.stdin.end()
     this.#timer = clock.setTimeout(() => {
       signalGroup(this.#child, 'SIGTERM')
@@ -145,7 +200,7 @@ class StdioLink implements Link {
     for (const item of items) {
       if (item.type === 'line') this.#events.message(item.text)
       else if (item.type === 'invalid') this.#events.trouble(badLine(item.error))
-      else tellSkipped(item.error, this.#events, (text) => void this.#child.stdin.write(`${text}\n`))
+      else tellSkipped(item.error, this.#events, (text) => this.#write(text))
     }
   }
 

@@ -213,13 +213,34 @@ test('an answer beyond the limit fails its call alone, for good', async (t) => {
 
 test('a request beyond the limit is not sent and affects no other', async (t) => {
   const { link } = await connect(t, [], { limits: { messageBytes: 1_000 } })
-  const id = use(link, 'echo', { text: 'x'.repeat(1_000) })
-  const lost = await link.news.next(({ type }) => type === 'lost')
-  assert.ok(lost.type === 'lost')
-  assert.equal([lost.id, lost.error.code, lost.error.retryable], [id, 'SEND_FAILED', false])
-  assert.match(lost.error.message, 'limits.messageBytes')
+  for (const length of [1_000, 1_000_000]) {
+    const id = use(link, 'echo', { text: 'x'.repeat(length) })
+    const lost = await link.news.next(({ type }) => type === 'lost')
+    assert.ok(lost.type === 'lost')
+    assert.equal([lost.id, lost.error.code, lost.error.retryable], [id, 'SEND_FAILED', false])
+    assert.match(lost.error.message, 'limits.messageBytes')
+  }
   use(link, 'echo', { text: 'after' })
   assert.is(await answer(link), 'after')
+})
+
+test('long lines are written in pieces, what comes after waits, and all is whole', async (t) => {
+  const { link } = await connect(t)
+  // one of both has a pair of surrogates at the end of a piece
+  const long = ['😀'.repeat(300_000), `x${'😀'.repeat(300_000)}`]
+  for (const text of long) use(link, 'echo', { text })
+  use(link, 'echo', { text: 'short' })
+  assert.equal([await answer(link), await answer(link), await answer(link)], [...long, 'short'])
+  use(link, 'echo', { text: 'after' })
+  assert.is(await answer(link), 'after')
+})
+
+test('what is long and still to be written is written before the input ends', async (t) => {
+  const { link } = await connect(t, ['--ignore-eof'])
+  const text = 'x'.repeat(2_000_000)
+  use(link, 'echo', { text })
+  link.close(1)
+  assert.is(await answer(link), text)
 })
 
 test('a server that does not read has a bounded queue, and more is refused', async (t) => {

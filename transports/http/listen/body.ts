@@ -6,7 +6,10 @@ import type { ByteAccount } from '../../connections/byte-budget.js'
 import { optionError, TransportError } from '../../base/errors.js'
 import { HttpRefusal } from './refusal.js'
 
-const utf8 = new TextDecoder('utf-8', { fatal: true })
+const newDecoder = () => new TextDecoder('utf-8', { fatal: true })
+const utf8 = newDecoder()
+
+type Decoder = typeof utf8
 
 interface BodyLimits {
   readonly messageBytes: number
@@ -21,8 +24,12 @@ interface BodyLimits {
  */
 export async function readText(request: IncomingMessage, limits: BodyLimits): Promise<string> {
   const body = await readBody(request, limits)
+  return decoded(() => body.end())
+}
+
+function decoded<T>(decode: () => T): T {
   try {
-    return utf8.decode(body)
+    return decode()
   } catch {
     const problem = { code: errorCodes.parseError, message: 'the body is not UTF-8' }
     throw new HttpRefusal(400, buildError(undefined, problem))
@@ -46,15 +53,16 @@ export function checkContent({ headers }: IncomingMessage): void {
 function readBody(
   request: IncomingMessage,
   { messageBytes: maxBytes, bytes }: BodyLimits,
-): Promise<Uint8Array> {
+): Promise<BodyText> {
   return new Promise((resolve, reject) => {
     if (request.readableDidRead) return reject(readAlready())
     if (request.destroyed) return reject(new HttpRefusal(400, 'the body was cut off'))
-    if (Number(request.headers['content-length']) > maxBytes) return reject(tooLarge(maxBytes))
-    const chunks: Buffer[] = []
+    if (Number(request.headers['content-length']) > maxBytes) return reject(tooLarge(maxBytes, ''))
+    let body = new BodyText()
     let size = 0
-    const refuse = (refusal: Error | HttpRefusal): void => {
-      chunks.length = 0
+    const refuse = (refusal: unknown): void => {
+      bytes.release()
+      body = new BodyText()
       request.off('data', take)
       request.pause()
       reject(refusal)
@@ -63,18 +71,16 @@ function readBody(
       // text where middleware has set an encoding
       const chunk = typeof piece === 'string' ? Buffer.from(piece) : piece
       size += chunk.length
-      chunks.push(chunk)
-      const full = size > maxBytes ? tooLarge(maxBytes, chunks) : bytes.add(chunk.length)
-      if (full === undefined) return
-      bytes.release()
-      refuse(full)
+      try {
+        decoded(() => body.add(chunk))
+      } catch (error) {
+        return refuse(error)
+      }
+      const full = size > maxBytes ? tooLarge(maxBytes, body.start) : bytes.add(chunk.length)
+      if (full !== undefined) refuse(full)
     }
     request.on('data', take)
-    request.on('end', () => {
-      const [first] = chunks
-      if (size <= maxBytes)
-        resolve(chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks))
-    })
+    request.on('end', () => resolve(body))
     // a client may break off; a TransportError is a fault of the web server around us
     request.on('error', (error) =>
       reject(error instanceof TransportError ? error : new HttpRefusal(400, 'the body was cut off')),
@@ -95,10 +101,49 @@ export function readAlready(): TransportError {
 }
 
 /** Answers the request that it is, where the beginning of it says so. */
-function tooLarge(maxBytes: number, chunks: readonly Buffer[] = []): HttpRefusal {
+function tooLarge(maxBytes: number, start: string): HttpRefusal {
   const message = `a message may have ${maxBytes} bytes (limits.messageBytes), the body has more`
-  const head = chunks.length === 0 ? '' : Buffer.concat(chunks.slice(0, 2)).toString('utf8', 0, keptOfLong)
-  const { about, id } = describeLong(head, '')
+  const { about, id } = describeLong(start.slice(0, keptOfLong), '')
   const of = about === 'request' ? id : undefined
   return new HttpRefusal(413, buildError(of, { code: errorCodes.invalidRequest, message }))
+}
+
+/** A body that is decoded as it comes: a long one, at once, would take the time of others. Throws TypeError. */
+class BodyText {
+  /** The first piece, which is all of most bodies. */
+  #first: Buffer | undefined
+  #decoder: Decoder | undefined
+  readonly #pieces: string[] = []
+  #start = ''
+
+  add(chunk: Buffer): void {
+    const first = this.#first
+    if (this.#decoder !== undefined) return this.#decode(chunk, this.#decoder)
+    if (first === undefined) {
+      this.#first = chunk
+      return
+    }
+    this.#first = undefined
+    this.#decoder = newDecoder()
+    this.#decode(first, this.#decoder)
+    this.#decode(chunk, this.#decoder)
+  }
+
+  end(): string {
+    if (this.#decoder === undefined) return utf8.decode(this.#first)
+    this.#pieces.push(this.#decoder.decode())
+    // one text: to be put together by its reader would take the turn of that, too
+    return this.#pieces.join('')
+  }
+
+  /** What says whose answer a refusal is. */
+  get start(): string {
+    return this.#first?.toString('utf8', 0, keptOfLong) ?? this.#start
+  }
+
+  #decode(chunk: Buffer, decoder: Decoder): void {
+    const text = decoder.decode(chunk, { stream: true })
+    this.#pieces.push(text)
+    if (this.#start.length < keptOfLong) this.#start += text
+  }
 }

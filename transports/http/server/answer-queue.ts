@@ -18,6 +18,8 @@ export interface DueAnswer extends Asking {
 
 /** A message of so many characters takes no time to read. */
 const short = 4_096
+/** One of so many takes long: what is done with it does not share a turn with its coming. */
+const long = 256 * 1024
 
 interface Written {
   readonly token: OwnerToken
@@ -47,7 +49,8 @@ export class AnswerQueue {
    * their own.
    */
   async read(asking: Asking, characters: number, read: () => void): Promise<void> {
-    if (characters <= short || this.#reads.isFree) return this.#reads.run(() => callerOfAsking(asking), read)
+    if (characters <= short || (characters <= long && this.#reads.isFree))
+      return this.#reads.run(() => callerOfAsking(asking), read)
     await this.#reads.next(callerOfAsking(asking))
     read()
   }
