@@ -182,12 +182,18 @@ const shared: { readonly [name: string]: ((options: object) => ServerTransport) 
 
 /** The module's own transport, for functions such as `authenticate`, or one of the options that came over. */
 function transportOf(
-  { transport: { name, options } }: NodeInput,
+  { transport: { name, options }, address: { port }, module }: NodeInput,
   own: ServerTransport | undefined,
   connections: Connections,
 ): ServerTransport {
   const transport = own ?? shared[name]?.(options)
   if (transport?.sharing === undefined)
     throw optionError('transport', 'options.transport: expected one that several processes can share')
+  const asked = transport.sharing.port
+  if (own !== undefined && asked !== 0 && asked !== port)
+    throw optionError(
+      'transport',
+      `${module}: options.transport: port: expected ${port}, where its processes are served, got ${asked}: give both the same (--http ${asked} of caduceus serve)`,
+    )
   return transport.sharing.serve(connections)
 }

@@ -1,6 +1,7 @@
 import { callerOf } from '../../transports/contract/caller.js'
 import { createHash } from 'node:crypto'
 import { isModernRevision } from '../../protocol/dialects/versions.js'
+import { urlElicitations } from '../../protocol/messages/elicitation.js'
 import { errorCodes, isResourceNotFound, McpError, toJsonRpcError } from '../../protocol/wire/errors.js'
 import { isObject, type JsonObject } from '../../protocol/wire/json.js'
 import { CaduceusError, messageOf, show } from '../../runtime/base/errors.js'
@@ -1061,6 +1062,12 @@ function told(name: string, method: Relay['method'], error: unknown, isEnded: bo
     const data = { code: String(error.code), retryable: error.retryable, sent: true }
     return McpError.internal(`${name}: ${method}: ${error.message}`, data)
   }
+  // hosts open what stands there, and trust this gateway with it
+  const isPage = error instanceof McpError && error.code === errorCodes.urlElicitationRequired
+  if (isPage && urlElicitations(error).length === 0)
+    return McpError.internal(
+      `${name}: ${method}: it wants its user to see a page whose address is no http or https`,
+    )
   const isMissing =
     error instanceof McpError && method === 'resources/read' && isResourceNotFound(toJsonRpcError(error))
   return isMissing ? McpError.notFound(error.message, error.data as { readonly uri: string }) : error

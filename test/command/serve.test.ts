@@ -89,6 +89,19 @@ test('a module without a server is reported in one line', async (t) => {
   }
 })
 
+test('processes of a module whose transport has another port are refused', async (t) => {
+  const home = newHome(t)
+  const ported = `import { serveHttp } from ${JSON.stringify(import.meta.resolve('caduceus'))}
+export const options = { transport: serveHttp({ port: 1 }) }
+${moduleText('x')}`
+  writeFileSync(join(home, 'ported.mjs'), ported)
+  const { code, err } = await caduceus(t, ['serve', 'ported.mjs', '--processes', '1', '--http', '0'], {
+    home,
+  })
+  assert.is(code, 2)
+  assert.match(err, /^caduceus: \S+ported\.mjs: options\.transport: port: expected \d+, .* got 1: give both/m)
+})
+
 test('a port that is taken is reported in one line', async (t) => {
   const home = newHome(t)
   writeFileSync(join(home, 'module.mjs'), moduleText('one'))

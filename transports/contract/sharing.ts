@@ -6,6 +6,8 @@ import type { LinkScope, ServerTransport } from './contract.js'
  * hands them to the others.
  */
 export interface Sharing {
+  /** Where it listens by itself; 0: at any port. */
+  readonly port: number
   /**
    * The options as plain data, for the other processes to make the same transport. Throws BAD_OPTION for one
    * that cannot be copied, such as a function.

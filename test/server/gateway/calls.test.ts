@@ -513,4 +513,33 @@ test('what a server logs reaches the caller, with the name of the server before 
   )
 })
 
+test('pages that a refusal asks for have http or https, or are not passed on', async (t) => {
+  const page = { mode: 'url', message: 'Look', url: 'https://example.com/', elicitationId: '1' }
+  let elicitations: unknown
+  const up = byHand({
+    answers: {
+      'tools/call': () => {
+        throw new McpError(-32042, 'see a page', { data: { elicitations } })
+      },
+    },
+  })
+  const { client } = await through(t, { up: up.client })
+  const refusal = async (pages: unknown): Promise<McpError> => {
+    elicitations = pages
+    return failure(client.callTool('up__one', {}, { retry: 'never' }))
+  }
+  const passed = await refusal([page])
+  assert.equal([passed.code, passed.data], [-32042, { elicitations: [page] }])
+  for (const pages of [
+    [{ ...page, url: 'javascript:alert(1)' }],
+    [page, { ...page, url: 'file:///x' }],
+    5,
+    [],
+  ]) {
+    const { code, message } = await refusal(pages)
+    assert.is(code, -32603)
+    assert.match(message, /^up: tools\/call: it wants its user to see a page/)
+  }
+})
+
 test.run()

@@ -38,6 +38,7 @@ test('a connection that ends while it waits for a process is not counted', async
   let take: (socket: Socket, ended: () => void) => void = () => {}
   const address = { url: '', host: '', port: 0, drainDelay: 0, stopListening: () => {} }
   const sharing: Sharing = {
+    port: 0,
     options: () => ({}),
     listen: async (_scope, fn) => {
       take = fn

@@ -1,8 +1,11 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import * as assert from 'uvu/assert'
-import { defineTool, records, type SessionRecord, type SessionStore } from 'caduceus/server'
+import { defineTool, files, records, type SessionRecord, type SessionStore } from 'caduceus/server'
 import { suite } from '../../support/suite.js'
 import { RawClient } from '../_client.js'
-import { startTestServer } from '../_servers.js'
+import { killAndWait, startTestServer } from '../_servers.js'
 
 const test = suite('sessions: saved before it is told')
 
@@ -56,6 +59,27 @@ test('a change is visible only after it was saved', async (t) => {
   state.isBroken = false
   assert.is(await client.text('read'), 'ab')
   assert.is(words(), 'ab')
+})
+
+test('a change that no store can hold is undone, and those after it are saved', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'saved-first-'))
+  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  const odd = defineTool({
+    name: 'odd',
+    session: true,
+    async run(_nothing, ctx) {
+      await ctx.update('words', (words = '') => `${words}!`)
+      return String(await ctx.update('odd', () => 'x'.repeat(5_000)))
+    },
+  })
+  const server = await startTestServer(t, [append, read, odd], { engine: files({ folder, maxBytes: 4_096 }) })
+  const client = await new RawClient(t, server.url).open()
+  assert.is(await client.text('append', { word: 'a' }), 'a')
+  assert.is((await client.call('odd')).error?.code, -32603)
+  assert.is(await client.text('read'), 'a')
+  assert.is(await client.text('append', { word: 'b' }), 'ab')
+  await killAndWait(server, 'test/base')
+  assert.is(await client.text('read'), 'ab')
 })
 
 test('a read waits for the save of a pending change', async (t) => {

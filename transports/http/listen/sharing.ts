@@ -37,6 +37,7 @@ export function shareListener<Settings extends ListenSettings & { readonly path:
 ): Sharing {
   const { options, settings, name, bind } = plan
   return Object.freeze({
+    port: settings.port,
     options: () => plainOptions(options),
     async listen(scope, take, previous) {
       refuseServer(settings)
