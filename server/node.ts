@@ -193,7 +193,7 @@ function transportOf(
   if (own !== undefined && asked !== 0 && asked !== port)
     throw optionError(
       'transport',
-      `${module}: options.transport: port: expected ${port}, where its processes are served, got ${asked}: give both the same (--http ${asked} of caduceus serve)`,
+      `${module}: options.transport: port: expected ${port}, where its processes are served, got ${asked}: give both the same (--http ${asked} of the command)`,
     )
   return transport.sharing.serve(connections)
 }

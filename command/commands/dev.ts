@@ -13,6 +13,9 @@ import { untilEnd } from './serve.js'
 import { UsageError } from '../base/usage-error.js'
 import { watchFolders } from '../serving/watch.js'
 
+/** Milliseconds after which it is told that a module is still being loaded. */
+const longLoad = 3_000
+
 /**
  * Serves a module, and loads it anew when a file of its folder changes: sessions go on, and clients are told
  * that lists may have changed. Code that cannot be loaded is told, and the old one serves on.
@@ -33,6 +36,10 @@ export async function run(invocation: Invocation, world: World = systemWorld): P
     timeouts: { drain: 1_000 },
   })
   const reload = async (): Promise<void> => {
+    const timer = world.setTimeout(
+      () => tell(`${path} has not finished loading: until it does, what was loaded before is served`),
+      longLoad,
+    )
     try {
       checkModule(path)
       await server.reload()
@@ -42,6 +49,8 @@ export async function run(invocation: Invocation, world: World = systemWorld): P
     } catch (error) {
       const cause = error instanceof Error && error.cause !== undefined ? error.cause : error
       tell(`${path} stays as it was: ${messageOf(cause)}`)
+    } finally {
+      world.clearTimeout(timer)
     }
   }
   const isCode = (name: string): boolean => /\.(?:[cm]?[jt]sx?|json)$/.test(name)

@@ -162,7 +162,8 @@ function readRule(
 export function isMeant({ email, claims }: SignedInUser, rule: UserRule): boolean {
   const address = email?.toLowerCase()
   if (address !== undefined && rule.emails.includes(address)) return true
-  const [, domain] = /^.+@([^@]+)$/s.exec(address ?? '') ?? []
+  // of an address with more of them nobody knows which is meant
+  const [, domain] = /^[^@]+@([^@]+)$/.exec(address ?? '') ?? []
   if (domain !== undefined && rule.domains.includes(domain)) return true
   return Object.entries(rule.claims).some(([name, wanted]) => {
     const had: unknown = Object.hasOwn(claims, name) ? claims[name] : undefined

@@ -28,4 +28,18 @@ test('a rule means nobody by a number that was rounded when it was read', () => 
   assert.is(isMeant(user('[["7"]]'), rule), false)
 })
 
+test('a domain is that of an address with one @', () => {
+  const rule = { emails: [], domains: ['example.com'], claims: {} }
+  const user = (email: string) => ({ issuer: 'https://a.example', subject: 'a', email, claims: {} })
+  assert.is(isMeant(user('Ada@Example.com'), rule), true)
+  for (const odd of [
+    'a@evil.example@example.com',
+    '@example.com',
+    'example.com',
+    'a@b.example.com',
+    'a@example.com.',
+  ])
+    assert.is(isMeant(user(odd), rule), false, odd)
+})
+
 test.run()
