@@ -10,7 +10,7 @@ import { systemWorld, worldOf } from './runtime/time/world.js'
 import { crashActor } from './runtime/watch/crash.js'
 import { RuntimeError, show } from './runtime/base/errors.js'
 import type { RuntimeEvents } from './runtime/faults/events.js'
-import type { LogOptions } from './runtime/faults/log.js'
+import type { LogLevels, LogOptions } from './runtime/faults/log.js'
 import type { ExitReason } from './runtime/base/exit.js'
 import type { ServerTypes } from './protocol/messages/server-types.js'
 import { badOption, checkFields } from './runtime/base/check.js'
@@ -55,7 +55,8 @@ export {
 } from './transports/scripted/server.js'
 
 /**
- * How a connected pair is run: what belongs to both trees is said once. Unless told, `logger` is false and
+ * How a connected pair is run: what belongs to both trees is said once. Unless told, only errors that belong to
+ * no call are logged (`stray`: a promise that nobody awaited, an answer of `onElicit` that fits no form), and
  * `onBlocked` is `ignore`.
  */
 export interface ConnectOptions extends TreeWideOptions {
@@ -112,6 +113,13 @@ export interface CrashOptions extends WaitOptions {
   readonly error?: unknown
 }
 
+/** Errors that belong to no call: no assertion of a test would see them. */
+const strayOnly: LogLevels = Object.freeze({
+  ...{ crash: 'silent', supervisor: 'silent', notice: 'silent', blocked: 'silent', progress: 'silent' },
+  ...{ 'client.warning': 'silent', 'client.log': 'silent', 'transport.notice': 'silent' },
+  ...{ 'server.node': 'silent', 'server.gateway': 'silent', 'server.notice': 'silent' },
+})
+
 /**
  * Starts a server of this definition and a client of it, connected in memory, without port or process. What
  * they send passes as JSON. Resolves once calls can be made. The result of a tool that crashes has its message,
@@ -124,11 +132,13 @@ export async function connect<Types extends ServerTypes>(
 ): Promise<Connected<Types>> {
   checkFields(options, connectFields)
   const { server: ofServer, client: ofClient, principal, ...treeWide } = options
-  const both = { registry: new Registry(), logger: false as const, onBlocked: 'ignore' as const, ...treeWide }
+  const both = { registry: new Registry(), onBlocked: 'ignore' as const, ...treeWide }
+  const levelsOf = (side: LogOptions = {}): LogOptions =>
+    side.logger === undefined && treeWide.logger === undefined ? { logLevels: strayOnly } : {}
   const { serve, connect: transport, connectAs } = memory(principal === undefined ? {} : { principal })
   const { start = true, exposeErrors = true } = ofServer ?? {}
   const fixed = { start, exposeErrors, signals: false, transport: serve }
-  const server = await startServer(definition, { ...both, ...ofServer, ...fixed })
+  const server = await startServer(definition, { ...levelsOf(ofServer), ...both, ...ofServer, ...fixed })
   let client: Client<Types> | undefined
   const closeBoth = async (): Promise<void> => {
     await client?.close()
@@ -137,7 +147,7 @@ export async function connect<Types extends ServerTypes>(
   const ending: { closed?: Promise<void> } = {}
   const close = (): Promise<void> => (ending.closed ??= inTime(options.clock, closeBoth()))
   try {
-    client = startClient<Types>({ ...both, ...ofClient, transport })
+    client = startClient<Types>({ ...levelsOf(ofClient), ...both, ...ofClient, transport })
     await client.ready()
   } catch (error) {
     await close()

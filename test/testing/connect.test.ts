@@ -5,6 +5,7 @@ import * as testing from 'caduceus/testing'
 import { rejection } from '../client/_raw.js'
 import { count, echo } from '../server/_servers.js'
 import { heard } from '../support/heard.js'
+import { runProgram } from '../runtime/_program.js'
 import { suite } from '../support/suite.js'
 
 const test = suite('testing: a connected pair')
@@ -100,6 +101,35 @@ test('a logger for one side is used by that side only', async () => {
   }
   assert.ok(lines.includes('client.request stop'), lines.join())
   assert.not.ok(lines.some((line) => line.startsWith('server.')))
+})
+
+test('unless told, errors that belong to no call are written, and nothing else', async (t) => {
+  const program = `
+    import { defineServer, defineTool, field } from ${JSON.stringify(import.meta.resolve('caduceus'))}
+    import { connect } from ${JSON.stringify(import.meta.resolve('caduceus/testing'))}
+    const late = defineTool({ name: 'late', run: () => void Promise.reject(new Error('nobody awaits')) ?? 'done' })
+    const crash = defineTool({ name: 'crash', run: () => { throw new Error('told to the caller') } })
+    const who = defineTool({ name: 'who', run: async (_none, ctx) => (await ctx.elicit('who', { message: 'Who?', form: { name: field.string() } })).action })
+    const definition = defineServer({ name: 'test', version: '1', tools: [late, crash, who] })
+    const logger = process.argv[1] === 'quiet' ? { logger: false } : {}
+    const pair = await connect(definition, { ...logger, client: { onElicit: () => ({ action: 'yes' }) } })
+    await pair.client.callTool('crash')
+    await pair.client.callTool('who').catch(() => {})
+    await pair.client.callTool('late')
+    await pair.close()
+  `
+  const { stderr } = await runProgram(t, program)
+  const lines = stderr
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as { category: string; err: { message: string } })
+  assert.equal(
+    lines.map(({ category }) => category),
+    ['stray', 'stray'],
+  )
+  assert.match(lines[0]?.err.message ?? '', /elicitation\/create: expected onElicit to return/)
+  assert.is(lines[1]?.err.message, 'nobody awaits')
+  assert.is((await runProgram(t, `process.argv[1] = 'quiet'\n${program}`)).stderr, '')
 })
 
 test('both sides share the fake clock, and a waiting pair can close', async () => {
