@@ -121,7 +121,11 @@ const badParams: readonly [Method, JsonObject | undefined, string][] = [
   ],
   ['elicitation/create', { message: 'm' }, '.requestedSchema: expected an object, got nothing'],
   ['elicitation/create', { ...form, mode: 'page' }, '.mode: expected one of form, url, got a string'],
-  ['elicitation/create', { ...elicitUrl, url: undefined }, '.url: expected a string, got nothing'],
+  [
+    'elicitation/create',
+    { ...elicitUrl, url: undefined },
+    '.url: expected an http or https address, got nothing',
+  ],
   [
     'elicitation/create',
     { ...elicitUrl, elicitationId: 1 },
