@@ -5,12 +5,12 @@ import { defineActor, startActor, type StrayEvent, subscribe } from 'caduceus/ru
 import { scriptedServer } from 'caduceus/testing'
 import { heard } from '../support/heard.js'
 import { suite } from '../support/suite.js'
-import { watch } from './_raw.js'
+import { watchNear } from './_raw.js'
 
 const test = suite('news for a client')
 
 test('progress reaches its own call and only increases', async (t) => {
-  const { client } = watch(t)
+  const { client } = watchNear(t)
   const first: number[] = []
   const second: unknown[] = []
   await Promise.all([
@@ -26,7 +26,7 @@ test('progress reaches its own call and only increases', async (t) => {
 })
 
 test('progress with an unknown, mistyped or finished token reaches no handler', async (t) => {
-  const { client } = watch(t)
+  const { client } = watchNear(t)
   const told: number[] = []
   const onProgress = ({ progress }: { progress: number }) => told.push(progress)
   const hanging = new AbortController()
@@ -48,7 +48,7 @@ test('progress with an unknown, mistyped or finished token reaches no handler', 
 })
 
 test('notifications outside of the revision are junk; custom ones reach handlers', async (t) => {
-  const { client } = watch(t, {}, ['--init', '2025-06-18'])
+  const { client } = watchNear(t, {}, { init: '2025-06-18' })
   const heardOf: string[] = []
   const methods = ['notifications/elicitation/complete', 'notifications/initialized', 'notifications/custom']
   for (const method of methods) {
@@ -60,7 +60,7 @@ test('notifications outside of the revision are junk; custom ones reach handlers
 })
 
 test('a throwing progress handler is reported and stops nothing', async (t) => {
-  const { client } = watch(t)
+  const { client } = watchNear(t)
   const reports: number[] = []
   const onProgress = ({ progress }: { progress: number }): void => {
     reports.push(progress)
@@ -71,7 +71,7 @@ test('a throwing progress handler is reported and stops nothing', async (t) => {
 })
 
 test('notification handlers run concurrently, and one that throws stops no other', async (t) => {
-  const { client } = watch(t)
+  const { client } = watchNear(t)
   const changes = heard<object>()
   const customs = heard<object>()
   client.onNotification('notifications/tools/list_changed', () => {
@@ -91,7 +91,7 @@ test('notification handlers run concurrently, and one that throws stops no other
 })
 
 test('S076: a throw of the second of three handlers does not stop the first and third', async (t) => {
-  const { client } = watch(t)
+  const { client } = watchNear(t)
   const calls: string[] = []
   client.onNotification('custom/news', () => calls.push('first'))
   client.onNotification('custom/news', () => {
@@ -109,7 +109,7 @@ test('S076: a throw of the second of three handlers does not stop the first and 
 })
 
 test('S077: a slow subscriber delays no other and misses nothing', async (t) => {
-  const { client } = watch(t)
+  const { client } = watchNear(t)
   const slow = client.notifications('custom/news')
   const quick = heard<object>()
   client.onNotification('custom/news', quick.add)
@@ -135,7 +135,7 @@ test('a throw or a stray rejection of a handler is reported with its registrant'
   t.expectStray(1)
   const strays = heard<StrayEvent>()
   t.after(subscribe('stray', strays.add))
-  const { client } = watch(t, { name: 'loud' })
+  const { client } = watchNear(t, { name: 'loud' })
   const tell = () => client.callTool('tell', { method: 'custom/news' })
   const off = client.onNotification(
     'custom/news',
@@ -165,7 +165,7 @@ test('a throw or a stray rejection of a handler is reported with its registrant'
 })
 
 test('a server ping is answered, and an unsupported question refused', async (t) => {
-  const { client } = watch(t)
+  const { client } = watchNear(t)
   assert.equal(JSON.parse((await client.callTool('ask', { method: 'ping' })).text), {
     jsonrpc: '2.0',
     id: 'ask-0',

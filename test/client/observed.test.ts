@@ -7,7 +7,7 @@ import { CaduceusError } from 'caduceus/runtime'
 import { heard } from '../support/heard.js'
 import { lines } from '../support/lines.js'
 import { suite } from '../support/suite.js'
-import { raw, rejection, watch } from './_raw.js'
+import { raw, rejection, watch, watchNear } from './_raw.js'
 
 const test = suite('what can be seen of a client')
 
@@ -42,15 +42,16 @@ test('S066: a permanent failure and a silent server each log their own sequence'
   const events = heard<StateEvent>()
   t.after(subscribeClient('state', events.add))
   const of = (name: string) => events.all.filter(({ client }) => client === name).map(({ phase }) => phase)
-  const old = watch(t, { name: 'old' }, ['--init', '1999-01-01'])
+  const old = watchNear(t, { name: 'old' }, { init: '1999-01-01' })
   await rejection(old.client.ready())
   assert.equal(of('old').slice(-3), ['connecting', 'initializing', 'failed'])
   const failed = events.all.find(({ client, phase }) => client === 'old' && phase === 'failed')
   assert.equal([failed?.type, failed?.code], ['error', 'NO_COMMON_REVISION'])
-  const mute = watch(t, { name: 'mute', handshakeTimeout: 300, backoff: { base: 60_000, cap: 60_000 } }, [
-    '--init',
-    'hang',
-  ])
+  const mute = watchNear(
+    t,
+    { name: 'mute', handshakeTimeout: 300, backoff: { base: 60_000, cap: 60_000 } },
+    { init: 'hang' },
+  )
   await mute.states.next(({ phase, attempt }) => phase === 'disconnected' && attempt === 1)
   assert.equal(of('mute').slice(-3), ['connecting', 'initializing', 'disconnected'])
   await mute.client.close()
@@ -69,7 +70,7 @@ test('S088: calls emit start and end in the context of their caller, as span par
     ended.add(call)
   })
   t.after(undo)
-  const { client } = watch(t, { name: 'traced' })
+  const { client } = watchNear(t, { name: 'traced' })
   await Promise.all([
     context.run('a', () => client.callTool('count')),
     context.run('b', () => rejection(client.callTool('refuse'))),
@@ -102,7 +103,7 @@ test('S063: messages, characters, junk and unknown answers are counted together'
 })
 
 test('S074: a server error keeps code, message and data, in one family of errors', async (t) => {
-  const { client } = watch(t)
+  const { client } = watchNear(t)
   const error = await rejection(client.callTool('refuse'))
   assert.instance(error, McpError)
   assert.equal(
@@ -162,7 +163,7 @@ test('S075: the printed handle and its inspection match the snapshot', async (t)
 })
 
 test('S066: a closed client stays closed, and later use is an error', async (t) => {
-  const { client, states } = watch(t)
+  const { client, states } = watchNear(t)
   await client.ready()
   await client.close()
   const told = states.all.length
@@ -172,7 +173,7 @@ test('S066: a closed client stays closed, and later use is an error', async (t) 
 })
 
 test('S082: a call that hangs delays none of 200 others, no ping and no inspection', async (t) => {
-  const { client } = watch(t)
+  const { client } = watchNear(t)
   const hanging = rejection(
     client.callTool('hang', {}, { timeout: 30_000, signal: AbortSignal.timeout(5_000) }),
   )

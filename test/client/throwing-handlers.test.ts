@@ -4,7 +4,7 @@ import type { Logger } from 'caduceus/runtime'
 import { heard } from '../support/heard.js'
 import { suite } from '../support/suite.js'
 import { startPool } from './pool/_pool.js'
-import { watch } from './_raw.js'
+import { watchNear } from './_raw.js'
 import { rawEntry } from './_servers.js'
 
 const test = suite('handlers that throw')
@@ -23,7 +23,7 @@ function bug(): never {
 
 test('an error of a handler of one client is reported', async (t) => {
   const { logger, errors } = logged()
-  watch(t, { logger }).client.onState(bug)
+  watchNear(t, { logger }).client.onState(bug)
   assert.is(await errors.next(() => true), 'Error: bug of a handler')
 })
 

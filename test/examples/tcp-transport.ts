@@ -15,7 +15,7 @@ export function tcp({ host = '127.0.0.1', port }: { host?: string; port: number 
   return {
     name: `tcp ${host}:${port}`,
     connect(events, scope) {
-      const socket = connect({ host, port })
+      const socket = connect({ host, port, noDelay: true })
       scope.own(() => void socket.destroy())
       let failure: Error | undefined
       let asked = false
@@ -47,7 +47,7 @@ export function serveTcp({ port = 0 }: { port?: number } = {}): ServerTransport 
   return {
     name: 'tcp',
     async bind(scope, previous) {
-      const listener = createServer()
+      const listener = createServer({ noDelay: true })
       scope.own(() => void listener.close())
       const taken = await listen(listener, previous?.port ?? port)
       const connections = bindConnections(scope, {

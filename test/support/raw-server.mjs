@@ -4,19 +4,25 @@
 import { spawn } from 'node:child_process'
 import { EventEmitter } from 'node:events'
 import { parseArgs } from 'node:util'
+import { createRawServer, text, usual } from './raw-answers.mjs'
 
 const { values: options } = parseArgs({
   options: {
-    init: { type: 'string', default: '2025-11-25' },
-    discover: { type: 'string', default: 'hang' },
+    init: { type: 'string', default: usual.init },
+    discover: { type: 'string', default: usual.discover },
     'ignore-eof': { type: 'boolean', default: false },
     'ignore-term': { type: 'boolean', default: false },
     say: { type: 'string' },
   },
 })
-const asked = new Map()
-let calls = 0
-let probes = 0
+
+const take = createRawServer(options, {
+  write: (text, done) => process.stdout.write(text, done),
+  say: (line) => console.error(line),
+  exit: (code) => process.exit(code),
+  who: () => String(process.pid),
+  own: ofPrograms,
+})
 
 if (options.say !== undefined) console.error(options.say)
 if (options['ignore-term']) process.on('SIGTERM', () => console.error('got SIGTERM'))
@@ -30,190 +36,39 @@ process.stdin.on('data', (chunk) => {
   for (const line of lines) input.emit('line', line)
 })
 process.stdin.on('end', () => input.emit('close'))
-input.on('line', (line) => take(JSON.parse(line)))
+input.on('line', take)
 if (options['ignore-eof']) setInterval(() => {}, 60_000)
 else input.on('close', () => process.exit(0))
 
-const tools = {
-  echo: ({ text }) => text,
-  pid: () => String(process.pid),
-  environment: () => JSON.stringify({ env: process.env, cwd: process.cwd() }),
-  count: () => String(++calls),
-  hang: () => undefined,
-  die({ code = 1, last = 'going down' }) {
-    console.error(last)
-    process.exit(code)
-  },
-  answerAndDie(_, id) {
-    process.stdout.write(line({ id, result: text('last words') }), () => process.exit(3))
-  },
-  twice(_, id) {
-    send({ id, result: text('first') })
-    send({ id, result: text('second') })
-  },
-  wrongId(_, id) {
-    send({ id: 999_999, result: text('stray') })
-    send({ id: String(id), result: text('a string') })
-    return 'right'
-  },
-  junk() {
-    process.stdout.write('this is no JSON\n[]\n{"jsonrpc":"2.0"}\n\xff\n', 'latin1')
-    return 'after the junk'
-  },
-  flood({ lines }) {
-    const block = '{}\n'.repeat(10_000)
-    for (let i = 0; i < lines; i += 10_000) process.stdout.write(block)
-  },
-  async floodErrors({ mebibytes }) {
-    const block = `${'e'.repeat(1023)}\n`.repeat(1024)
-    for (let i = 0; i < mebibytes; i++) await new Promise((resolve) => process.stderr.write(block, resolve))
-    return 'flooded'
-  },
-  tellMany({ count, text: data }, id) {
-    const one = line({ method: 'notifications/message', params: { level: 'info', data } })
-    const rest = [...Array(Math.ceil(count / 1_000)).keys()]
-    const next = () => {
-      if (rest.pop() === undefined) return send({ id, result: text('told') })
-      process.stdout.write(one.repeat(1_000), next)
-    }
-    next()
-  },
-  badResult(_, id) {
-    send({ id, result: { content: 'no array' } })
-  },
-  refuse(_, id) {
-    send({ id, error: { code: -32602, message: 'no such thing', data: { hint: 'none', retryable: true } } })
-  },
-  progress({ steps = [1, 2, 3] }, _, token) {
-    for (const progress of steps)
-      send({ method: 'notifications/progress', params: { progressToken: token, progress, total: 3 } })
-    return 'done'
-  },
-  late({ after }, id) {
-    setTimeout(() => send({ id, result: text('too late') }), after)
-  },
-  async ask({ method, params }) {
-    return JSON.stringify(await ask(method, params))
-  },
-  askLater({ method, params }) {
-    void ask(method, params)
-    return 'asked'
-  },
-  takeBack() {
-    send({ method: 'notifications/cancelled', params: { requestId: `ask-${asked.size - 1}` } })
-    return 'taken back'
-  },
-  batch(_, id) {
-    const news = { jsonrpc: '2.0', method: 'notifications/tools/list_changed' }
-    process.stdout.write(`${JSON.stringify([news, { jsonrpc: '2.0', id, result: text('from a batch') }])}\n`)
-  },
-  tell({ method, params }) {
-    send({ method, params })
-    return 'told'
-  },
-  visit({ elicitations, times = 1 }, id) {
-    calls += 1
-    if (calls > times) return `visited ${calls}`
-    send({ id, error: { code: -32042, message: 'visit these first', data: { elicitations } } })
-  },
-  grandchild() {
-    const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 60_000)'], {
-      stdio: ['ignore', 'inherit', 'ignore'],
-    })
-    return String(child.pid)
-  },
-  deaf(_, id) {
-    process.stdin.pause()
-    // what is not read keeps no process alive
-    setInterval(() => {}, 1_000)
-    send({ id, result: text('not listening any more') })
-  },
-  mute() {
-    process.stdout.end()
-    setInterval(() => {}, 60_000)
-  },
-  long({ length }) {
-    return 'x'.repeat(length)
-  },
-}
-
-async function take(message) {
-  const { id, method, params = {} } = message
-  if (method === undefined) return asked.get(id)?.(message)
-  console.error(`got ${method}${params.name === undefined ? '' : ` ${params.name}`}`)
-  if (method === 'initialize') return initialize(id)
-  if (method === 'server/discover') return discover(id)
-  if (method === 'ping') return send({ id, result: {} })
-  if (method === 'tools/list') return send({ id, result: list(params.cursor) })
-  if (method === 'custom/endless') return send({ id, result: { tools: [], nextCursor: 'more' } })
-  if (method === 'custom/echo') return send({ id, result: { params } })
-  if (method === 'logging/setLevel' || method.startsWith('resources/')) {
-    console.error(`told ${method} ${params.level ?? params.uri}`)
-    return send({ id, result: {} })
+/** What only a program can do. */
+function ofPrograms({ send }) {
+  return {
+    pid: () => String(process.pid),
+    environment: () => JSON.stringify({ env: process.env, cwd: process.cwd() }),
+    flood({ lines }) {
+      const block = '{}\n'.repeat(10_000)
+      for (let i = 0; i < lines; i += 10_000) process.stdout.write(block)
+    },
+    async floodErrors({ mebibytes }) {
+      const block = `${'e'.repeat(1023)}\n`.repeat(1024)
+      for (let i = 0; i < mebibytes; i++) await new Promise((resolve) => process.stderr.write(block, resolve))
+      return 'flooded'
+    },
+    grandchild() {
+      const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 60_000)'], {
+        stdio: ['ignore', 'inherit', 'ignore'],
+      })
+      return String(child.pid)
+    },
+    deaf(_, id) {
+      process.stdin.pause()
+      // what is not read keeps no process alive
+      setInterval(() => {}, 1_000)
+      send({ id, result: text('not listening any more') })
+    },
+    mute() {
+      process.stdout.end()
+      setInterval(() => {}, 60_000)
+    },
   }
-  if (method !== 'tools/call') return
-  const answer = await tools[params.name](params.arguments ?? {}, id, params._meta?.progressToken)
-  if (typeof answer === 'string') send({ id, result: text(answer) })
-}
-
-function initialize(id) {
-  const { init } = options
-  if (init === 'hang') return
-  if (init === 'die') process.exit(7)
-  if (init === 'error') return send({ id, error: { code: -32603, message: 'not today' } })
-  if (init === 'modern-only') {
-    const data = { supported: ['2026-07-28'], requested: '2025-11-25' }
-    return send({ id, error: { code: -32022, message: 'Unsupported protocol version', data } })
-  }
-  if (init === 'junk') return send({ id, result: { protocolVersion: 7 } })
-  const serverInfo = { name: 'raw', version: '1' }
-  const capabilities = { tools: { listChanged: true }, resources: { subscribe: true }, logging: {} }
-  send({ id, result: { protocolVersion: init, capabilities, serverInfo } })
-}
-
-/** What servers of all kinds say to a client that asks for their era. */
-async function discover(id) {
-  const how = options.discover
-  probes += 1
-  if (how === 'hang') return
-  if (how === 'die') process.exit(9)
-  if (how === 'ping') await ask('ping')
-  if (how === 'error' || how === 'ping')
-    return send({ id, error: { code: -32601, message: 'Method not found' } })
-  const unsupported = { older: ['2025-11-25'], later: ['2027-01-01'], again: ['2026-07-28'] }[how]
-  if (unsupported !== undefined && (how !== 'again' || probes === 1)) {
-    const data = { supported: unsupported, requested: '2026-07-28' }
-    return send({ id, error: { code: -32022, message: 'Unsupported protocol version', data } })
-  }
-  const capabilities = { tools: { listChanged: true }, resources: { subscribe: true } }
-  const supportedVersions = how === 'lone' ? ['2027-01-01'] : ['2026-07-28']
-  send({
-    id,
-    result: { supportedVersions, capabilities, ttlMs: 0, cacheScope: 'private', resultType: 'complete' },
-  })
-}
-
-/** Three pages with one tool each; the cursor of the second is the empty string. */
-function list(cursor) {
-  const page = cursor === undefined ? 0 : cursor === '' ? 1 : 2
-  const tool = { name: ['echo', 'hang', 'die'][page], inputSchema: { type: 'object' } }
-  return { tools: [tool], ...(page === 2 ? {} : { nextCursor: ['', 'last'][page] }) }
-}
-
-function ask(method, params) {
-  const id = `ask-${asked.size}`
-  send({ id, method, params })
-  return new Promise((resolve) => asked.set(id, resolve))
-}
-
-function text(value) {
-  return { content: [{ type: 'text', text: value }] }
-}
-
-function send(message) {
-  process.stdout.write(line(message))
-}
-
-function line(message) {
-  return `${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`
 }

@@ -3,9 +3,10 @@ import type { Client } from 'caduceus/client'
 import { type ElicitResult, type ElicitUrlParams, McpError, urlElicitations } from 'caduceus/protocol'
 import { TransportError } from 'caduceus/transports'
 import { heard } from '../../support/heard.js'
+import type { RawOptions } from '../../support/raw-answers.mjs'
 import { suite, type TestContext } from '../../support/suite.js'
 import { near } from '../_near.js'
-import { rejection, watch } from '../_raw.js'
+import { rejection, watch, watchNear } from '../_raw.js'
 
 const test = suite('a server that wants a page to be visited first (-32042)')
 
@@ -25,7 +26,7 @@ type Said = Pick<ElicitResult, 'action'>
 async function ready(
   t: TestContext,
   url?: (params: ElicitUrlParams, client: Client) => Promise<Said> | Said | undefined,
-  args: readonly string[] = [],
+  server: Partial<RawOptions> = {},
 ) {
   let client: Client | undefined
   const shown = heard<string | undefined>()
@@ -35,7 +36,7 @@ async function ready(
       return (await url?.(params, client as Client)) ?? { action: 'accept' }
     },
   }
-  const watched = watch(t, url === undefined ? {} : { onElicit }, args)
+  const watched = watchNear(t, url === undefined ? {} : { onElicit }, server)
   client = watched.client
   await client.ready()
   return { ...watched, shown }
@@ -156,7 +157,7 @@ test('a wrong or too long list of pages, or an older revision, asks no user', as
   const asMany = await ready(t, () => ({ action: 'decline' }))
   await rejection(asMany.client.callTool('visit', { elicitations: many.slice(1), times: 9 }))
   assert.is(asMany.shown.all.length, 100)
-  const older = await ready(t, () => undefined, ['--init', '2025-06-18'])
+  const older = await ready(t, () => undefined, { init: '2025-06-18' })
   assert.is((await rejection(older.client.callTool('visit', one))).code, -32042)
   assert.equal([...shown.all, ...older.shown.all], [])
 })

@@ -2,7 +2,7 @@ import { getEventListeners } from 'node:events'
 import * as assert from 'uvu/assert'
 import { suite } from '../../support/suite.js'
 import { startPool } from '../pool/_pool.js'
-import { rejection, watch } from '../_raw.js'
+import { rejection, watchNear } from '../_raw.js'
 
 const test = suite('one signal for many calls')
 
@@ -14,7 +14,7 @@ function counted() {
 }
 
 test('a thousand calls of one client share one abort listener', async (t) => {
-  const { client } = watch(t)
+  const { client } = watchNear(t)
   const { signal, count } = counted()
   const calls = Array.from({ length: 1_000 }, () => client.callTool('count', {}, { signal }))
   assert.is(count(), 1)
@@ -23,7 +23,7 @@ test('a thousand calls of one client share one abort listener', async (t) => {
 })
 
 test('a shared signal aborts all its calls, and later ones at once', async (t) => {
-  const { client } = watch(t)
+  const { client } = watchNear(t)
   const { controller, signal } = counted()
   const calls = Array.from({ length: 20 }, () => client.callTool('never', {}, { signal }))
   controller.abort(new Error('enough'))
@@ -51,7 +51,7 @@ test('many clients on one signal cause no leak warning', async (t) => {
   process.on('warning', note)
   t.after(() => process.off('warning', note))
   // Node warns of more than ten listeners
-  const clients = Array.from({ length: 12 }, () => watch(t).client)
+  const clients = Array.from({ length: 12 }, () => watchNear(t).client)
   const ready = clients.map((client) => client.ready({ signal }))
   assert.is(count(), 12)
   await Promise.all(ready)

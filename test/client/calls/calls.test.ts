@@ -5,7 +5,7 @@ import { heard } from '../../support/heard.js'
 import { suite } from '../../support/suite.js'
 import { greet, json, listen, polite, result, type Seen, status, stream } from '../../transports/_http.js'
 import { near } from '../_near.js'
-import { rejection, watch } from '../_raw.js'
+import { rejection, watch, watchNear } from '../_raw.js'
 
 const test = suite('calls of a client')
 
@@ -228,10 +228,10 @@ test('a connection that ends without a reason is CONNECTION_LOST', async (t) => 
 })
 
 test('a server that answers pings is kept', async (t) => {
-  const { client, said } = watch(t, { health: { every: 200, misses: 5 } })
-  const pid = (await client.callTool('pid')).text
+  const { client, said } = watchNear(t, { health: { every: 200, misses: 5 } })
+  const pid = (await client.callTool('who')).text
   for (let i = 0; i < 3; i++) await said.next((line) => line === 'got ping')
-  assert.is((await client.callTool('pid')).text, pid)
+  assert.is((await client.callTool('who')).text, pid)
 })
 
 test('level and subscriptions are restored in a new session before waiting calls', async (t) => {
@@ -251,7 +251,7 @@ test('level and subscriptions are restored in a new session before waiting calls
 })
 
 test('an unknown log level is refused in the caller', async (t) => {
-  const { client } = watch(t)
+  const { client } = watchNear(t)
   assert.is((await rejection(client.setLevel('loud' as never))).code, 'BAD_OPTION')
   assert.is((await rejection(client.subscribe(''))).code, 'BAD_OPTION')
 })

@@ -6,7 +6,7 @@ import { suite } from '../../support/suite.js'
 import { end, greet, json, listen, polite, result, type Seen, status } from '../../transports/_http.js'
 import { refuse, stateless } from '../_modern.js'
 import { near } from '../_near.js'
-import { rejection, watch } from '../_raw.js'
+import { rejection, watch, watchNear } from '../_raw.js'
 
 const test = suite('whether a call was sent')
 
@@ -70,7 +70,7 @@ test('a lost call stays sent when the client crashes while it waits for its retr
 })
 
 test('a repeatable call is retried after a crash of its client, too', async (t) => {
-  const { client, said, kill } = watch(t)
+  const { client, said, kill } = watchNear(t)
   await client.ready()
   const call = client.callTool('hang', {}, { retry: 'safe' })
   const once = rejection(client.callTool('hang'))

@@ -5,12 +5,12 @@ import { Registry, startSupervisor } from 'caduceus/runtime'
 import type { ClientTransport } from 'caduceus/transports'
 import { suite } from '../../support/suite.js'
 import { flaky } from '../_flaky.js'
-import { raw, rejection, watch } from '../_raw.js'
+import { rawNear, rejection, watch, watchNear } from '../_raw.js'
 
 const test = suite('clients given up or embedded')
 
 test('a client beyond its restart intensity gives up: calls and closed reject at once', async (t) => {
-  const { client, kill, said, phase } = watch(t, { intensity: 1 })
+  const { client, kill, said, phase } = watchNear(t, { intensity: 1 })
   await client.ready()
   kill('client')
   await phase('disconnected')
@@ -32,7 +32,7 @@ test('a client beyond its restart intensity gives up: calls and closed reject at
 })
 
 test('a client whose transport crashes too often has given up and is not closed', async (t) => {
-  const { client, kill, phase } = watch(t, { intensity: 1 })
+  const { client, kill, phase } = watchNear(t, { intensity: 1 })
   await client.ready()
   kill('transport')
   await phase('disconnected')
@@ -48,7 +48,7 @@ test('an embedded client that gave up rejects closed unless its parent restarts 
   const registry = new Registry()
   const tree = await startSupervisor({ strategy: 'one_for_one', registry, logger: false })
   t.after(() => tree[Symbol.asyncDispose]())
-  const spec = clientSpec({ name: 'mayfly', transport: raw(), intensity: 0 }, { restart: 'transient' })
+  const spec = clientSpec({ name: 'mayfly', transport: rawNear(), intensity: 0 }, { restart: 'transient' })
   const client = (await tree.startChild(spec)).extra as Client
   await client.ready()
   registry.whereis('transport of client mayfly')?.kill()
@@ -100,7 +100,7 @@ test('an embedded client is found by name and ends with its tree', async (t) => 
   const registry = new Registry()
   const tree = await startSupervisor({ strategy: 'one_for_one', registry, logger: false })
   t.after(() => tree[Symbol.asyncDispose]())
-  const { extra } = await tree.startChild(clientSpec({ name: 'embedded', transport: raw() }))
+  const { extra } = await tree.startChild(clientSpec({ name: 'embedded', transport: rawNear() }))
   const client = extra as Client
   assert.is((await client.callTool('count')).text, '1')
   const found = await findClient(registry, 'embedded')
@@ -115,11 +115,11 @@ test('an embedded client that gave up restarts under its parent, with the same h
   const registry = new Registry()
   const tree = await startSupervisor({ strategy: 'one_for_one', registry, logger: false })
   t.after(() => tree[Symbol.asyncDispose]())
-  const { extra } = await tree.startChild(clientSpec({ name: 'phoenix', transport: raw(), intensity: 0 }))
+  const { extra } = await tree.startChild(clientSpec({ name: 'phoenix', transport: rawNear(), intensity: 0 }))
   const client = extra as Client
-  const pid = (await client.callTool('pid')).text
+  const first = (await client.callTool('who')).text
   registry.whereis('client phoenix')?.kill()
-  assert.is.not((await client.callTool('pid')).text, pid)
+  assert.is.not((await client.callTool('who')).text, first)
   await client.close()
   assert.is(client.state.phase, 'closed')
   assert.equal(

@@ -4,8 +4,9 @@ import { type ElicitResult, isRequest, McpError, type Message } from 'caduceus/p
 import { createFakeClock, subscribe } from 'caduceus/runtime'
 import type { ClientTransport } from 'caduceus/transports'
 import { heard } from '../../support/heard.js'
+import type { RawOptions } from '../../support/raw-answers.mjs'
 import { suite, type TestContext } from '../../support/suite.js'
-import { rejection, watch } from '../_raw.js'
+import { rejection, watch, watchNear } from '../_raw.js'
 
 const test = suite('what a server asks')
 
@@ -30,8 +31,8 @@ async function asked(client: Client, method: string, params?: object) {
   return JSON.parse(text) as { result?: Record<string, unknown>; error?: { code: number; message: string } }
 }
 
-async function ready(t: TestContext, options: Partial<StartClientOptions>, args: readonly string[] = []) {
-  const watched = watch(t, options, args)
+async function ready(t: TestContext, options: Partial<StartClientOptions>, server: Partial<RawOptions> = {}) {
+  const watched = watchNear(t, options, server)
   await watched.client.ready()
   return watched
 }
@@ -48,10 +49,11 @@ test('each question handler declares its own capability', async (t) => {
     ],
     [{ roots: [] }, { roots: { listChanged: true } }],
   ] as const) {
-    const { client } = watch(t, { ...(options as Partial<StartClientOptions>), era: 'modern' }, [
-      '--discover',
-      'modern',
-    ])
+    const { client } = watchNear(
+      t,
+      { ...(options as Partial<StartClientOptions>), era: 'modern' },
+      { discover: 'modern' },
+    )
     const { params } = (await client.request('custom/echo')) as { params: { _meta: Record<string, unknown> } }
     const { extensions, ...declared } = params._meta['io.modelcontextprotocol/clientCapabilities'] as {
       extensions?: object
@@ -170,7 +172,7 @@ test('a throwing handler affects no other and leaks nothing to the server', asyn
 })
 
 test('an older revision gets the answer in its own format', async (t) => {
-  const { client } = await ready(t, { onElicit: () => ({ action: 'cancel' }) }, ['--init', '2025-03-26'])
+  const { client } = await ready(t, { onElicit: () => ({ action: 'cancel' }) }, { init: '2025-03-26' })
   assert.is((await asked(client, 'elicitation/create', form)).error?.code, -32601)
 })
 
@@ -192,7 +194,7 @@ test('wrong handlers and roots are refused in the caller, which names the field'
     ['roots', { roots: 'file:///x' }],
     ['roots[0].uri', { roots: [{ uri: 'http://x/' }] }],
   ] as const) {
-    const error = await rejection((async () => watch(t, options as object))())
+    const error = await rejection((async () => watchNear(t, options as object))())
     assert.equal([error.code, (error.data as { field: string }).field], ['BAD_OPTION', field])
   }
   const error = await rejection((async () => client.setRoots([]))())
@@ -285,7 +287,7 @@ test('a lost connection aborts the handlers of open questions', async (t) => {
 test('a question handler is aborted at its timeout, and the server is told', async (t) => {
   const clock = createFakeClock()
   const asking = heard<void>()
-  const { client } = watch(t, {
+  const { client } = watchNear(t, {
     clock,
     questionTimeout: 1_000,
     onElicit: () => {
@@ -301,7 +303,7 @@ test('a question handler is aborted at its timeout, and the server is told', asy
 
 test('a batch from the server is split in every revision', async (t) => {
   const news = heard<object>()
-  const { client } = await ready(t, {}, ['--init', '2025-03-26'])
+  const { client } = await ready(t, {}, { init: '2025-03-26' })
   client.onNotification('notifications/tools/list_changed', news.add)
   assert.is((await client.callTool('batch')).text, 'from a batch')
   await news.next()

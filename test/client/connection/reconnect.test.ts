@@ -8,7 +8,7 @@ import { type ClientTransport, http, stdio, TransportError } from 'caduceus/tran
 import { suite } from '../../support/suite.js'
 import { listen, polite, status } from '../../transports/_http.js'
 import { closeWith, flaky } from '../_flaky.js'
-import { rawServer, rejection, watch } from '../_raw.js'
+import { rawServer, rejection, watch, watchNear } from '../_raw.js'
 
 const test = suite('a client that is told to try again')
 
@@ -75,7 +75,7 @@ for (const [retryAfter, delay] of [
 }
 
 test('reconnect() keeps an open connection and rejects a closed client or bad timeout', async (t) => {
-  const { client } = watch(t)
+  const { client } = watchNear(t)
   await client.ready()
   const { sessions } = client.inspect().counts
   await client.reconnect()

@@ -4,7 +4,7 @@ import { isRequest, type JsonRpcRequest, McpError } from 'caduceus/protocol'
 import { formatTree } from 'caduceus/runtime'
 import type { ClientTransport } from 'caduceus/transports'
 import { suite } from '../../support/suite.js'
-import { rejection, watch } from '../_raw.js'
+import { rejection, watch, watchNear } from '../_raw.js'
 
 const test = suite('client')
 
@@ -22,14 +22,14 @@ test('a handle is ready to use at once: calls wait, and phases follow in order',
 })
 
 test('initialize sends revision, name and no capabilities; initialized precedes calls', async (t) => {
-  const { client, said } = watch(t)
+  const { client, said } = watchNear(t)
   await client.ping()
   await said.next((line) => line === 'got ping')
   assert.equal(said.all.slice(0, 3), ['got initialize', 'got notifications/initialized', 'got ping'])
 })
 
 test('a tool returns content and text; an error of the server rejects as McpError', async (t) => {
-  const { client } = watch(t)
+  const { client } = watchNear(t)
   const result = await client.callTool('echo', { text: 'hello' })
   assert.is(result.text, 'hello')
   assert.equal(JSON.parse(JSON.stringify(result)), { content: [{ type: 'text', text: 'hello' }] })
@@ -41,7 +41,7 @@ test('a tool returns content and text; an error of the server rejects as McpErro
 })
 
 test('a malformed result rejects with INVALID_RESPONSE and names the field', async (t) => {
-  const { client } = watch(t)
+  const { client } = watchNear(t)
   const error = await rejection(client.callTool('badResult'))
   assert.is(error.code, 'INVALID_RESPONSE')
   assert.match(error.message, 'tools/call: result.content: expected an array')
@@ -79,7 +79,7 @@ test('a malformed answer to initialize is reported at once and retried', async (
 })
 
 test('tools are listed page by page, or all in one loop, also behind an empty cursor', async (t) => {
-  const { client } = watch(t)
+  const { client } = watchNear(t)
   const first = await client.listTools()
   assert.is(first.nextCursor, '')
   assert.equal(
@@ -96,7 +96,7 @@ test('tools are listed page by page, or all in one loop, also behind an empty cu
 })
 
 test('a list without end is cut off', async (t) => {
-  const { client } = watch(t)
+  const { client } = watchNear(t)
   const names: string[] = []
   const all = async (): Promise<void> => {
     for await (const { name } of client.tools({ maxPages: 2 })) names.push(name)
@@ -107,14 +107,14 @@ test('a list without end is cut off', async (t) => {
 })
 
 test('any request and notification can be sent', async (t) => {
-  const { client, said } = watch(t)
+  const { client, said } = watchNear(t)
   assert.equal(await client.request('custom/echo', { a: 1 }), { params: { a: 1 } })
   await client.notify('custom/news', { b: 2 })
   await said.next((line) => line === 'got custom/news')
 })
 
 test('params are copied when the call is made', async (t) => {
-  const { client } = watch(t)
+  const { client } = watchNear(t)
   const params = { list: [1] }
   const answer = client.request('custom/echo', params)
   params.list.push(2)
@@ -122,7 +122,7 @@ test('params are copied when the call is made', async (t) => {
 })
 
 test('a call that times out cancels at the server, and a late answer is dropped', async (t) => {
-  const { client, said } = watch(t)
+  const { client, said } = watchNear(t)
   await client.ready()
   const error = await rejection(client.callTool('late', { after: 150 }, { timeout: 50 }))
   assert.is(error.code, 'TIMEOUT')
@@ -134,14 +134,14 @@ test('a call that times out cancels at the server, and a late answer is dropped'
 })
 
 test('a call that times out unsent says so', async (t) => {
-  const { client } = watch(t, {}, ['--init', 'hang'])
+  const { client } = watchNear(t, {}, { init: 'hang' })
   const error = await rejection(client.ping({ timeout: 100 }))
   assert.is(error.code, 'TIMEOUT')
   assert.equal(error.data, { sent: false })
 })
 
 test('an aborted call rejects with CANCELLED, and the server is told', async (t) => {
-  const { client, said } = watch(t)
+  const { client, said } = watchNear(t)
   const controller = new AbortController()
   const call = client.callTool('hang', {}, { signal: controller.signal })
   await said.next((line) => line === 'got tools/call hang')
@@ -155,7 +155,7 @@ test('an aborted call rejects with CANCELLED, and the server is told', async (t)
 })
 
 test('a call aborted before it was sent is never sent', async (t) => {
-  const { client, said } = watch(t)
+  const { client, said } = watchNear(t)
   const controller = new AbortController()
   const call = client.callTool('hang', {}, { signal: controller.signal })
   controller.abort()
@@ -182,7 +182,7 @@ test('duplicate, unknown and junk answers are only counted', async (t) => {
 })
 
 test('calls beyond the limit are refused, and the others go on', async (t) => {
-  const { client } = watch(t, { maxCalls: 2 })
+  const { client } = watchNear(t, { maxCalls: 2 })
   const held = [client.callTool('hang'), client.callTool('echo', { text: 'second' })]
   const error = await rejection(client.ping())
   assert.equal([error.code, error.data, error.retryable], ['QUEUE_FULL', { sent: false }, true])
@@ -191,7 +191,7 @@ test('calls beyond the limit are refused, and the others go on', async (t) => {
 })
 
 test('ready() resolves when ready, and its timeout says what it waits for', async (t) => {
-  const { client } = watch(t, {}, ['--init', 'hang'])
+  const { client } = watchNear(t, {}, { init: 'hang' })
   const error = await rejection(client.ready({ timeout: 50 }))
   assert.is(error.code, 'NOT_READY')
   assert.match(error.message, /client was not ready within 50 ms \((connecting|initializing)\)/)
@@ -234,7 +234,7 @@ test('close works before the first connection, and disposal is close', async (t)
 })
 
 test('an unawaited rejection is no unhandled rejection', async (t) => {
-  const { client } = watch(t, { maxCalls: 1 })
+  const { client } = watchNear(t, { maxCalls: 1 })
   void client.callTool('refuse')
   void client.ping()
   void client.ready({ timeout: 1 })

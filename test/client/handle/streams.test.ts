@@ -1,11 +1,11 @@
 import * as assert from 'uvu/assert'
 import { suite } from '../../support/suite.js'
-import { watch } from '../_raw.js'
+import { watchNear } from '../_raw.js'
 
 const test = suite('streams of a client')
 
 test('states iterate from the present one to the end, and the loop can stop early', async (t) => {
-  const { client } = watch(t)
+  const { client } = watchNear(t)
   const early: string[] = []
   for await (const { phase } of client.states()) {
     early.push(phase)
@@ -22,7 +22,7 @@ test('states iterate from the present one to the end, and the loop can stop earl
 })
 
 test('concurrent next() calls get states in order, then the end', async (t) => {
-  const { client } = watch(t)
+  const { client } = watchNear(t)
   const states = client.states()
   const first = Promise.all([states.next(), states.next(), states.next(), states.next(), states.next()])
   await client.ready()

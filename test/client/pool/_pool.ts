@@ -1,7 +1,7 @@
 import { type ClientPool, type PoolEvent, type PoolOptions, startClientPool } from 'caduceus/client'
 import { type Heard, heard } from '../../support/heard.js'
 import type { TestContext } from '../../support/suite.js'
-import { raw } from '../_raw.js'
+import { raw, rawNear } from '../_raw.js'
 
 /** A pool under test. */
 export type WatchedPool = {
@@ -14,11 +14,24 @@ export type WatchedPool = {
   served(): Record<string, number>
 }
 
-/** Starts a pool, by default of raw servers; it is closed with the test. */
-export async function startPool(t: TestContext, options: Partial<PoolOptions> = {}): Promise<WatchedPool> {
+/** Starts a pool, by default of raw servers in this process; it is closed with the test. */
+export function startPool(t: TestContext, options: Partial<PoolOptions> = {}): Promise<WatchedPool> {
   const said = heard<string>()
+  return watchPool(t, { transport: rawNear({}, said.add), ...options }, said)
+}
+
+/** As `startPool`; each raw server is a program. */
+export function startProgramPool(t: TestContext, options: Partial<PoolOptions> = {}): Promise<WatchedPool> {
+  const said = heard<string>()
+  return watchPool(t, { transport: raw([], { stderr: said.add }), ...options }, said)
+}
+
+async function watchPool(
+  t: TestContext,
+  options: Partial<PoolOptions> & Pick<PoolOptions, 'transport'>,
+  said: Heard<string>,
+): Promise<WatchedPool> {
   const pool = await startClientPool({
-    transport: raw([], { stderr: said.add }),
     size: 2,
     health: false,
     logger: false,

@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events'
 import * as assert from 'uvu/assert'
 import { suite } from '../../support/suite.js'
-import { startPool } from './_pool.js'
+import { startPool, startProgramPool } from './_pool.js'
 import { rejection } from '../_raw.js'
 
 const test = suite('checkouts of a pool')
@@ -9,13 +9,13 @@ const test = suite('checkouts of a pool')
 test('a member that is checked out serves nobody else; calls go to the others', async (t) => {
   const { pool } = await startPool(t)
   const lease = await pool.checkout()
-  const pid = (await lease.client.callTool('pid')).text
-  for (let call = 0; call < 4; call++) assert.is.not((await pool.callTool('pid')).text, pid)
+  const name = (await lease.client.callTool('who')).text
+  for (let call = 0; call < 4; call++) assert.is.not((await pool.callTool('who')).text, name)
   assert.is(pool.members().find(({ name }) => name === lease.member)?.status, 'checked_out')
   lease.release()
   lease.release()
   const seen = new Set<string>()
-  for (let call = 0; call < 4; call++) seen.add((await pool.callTool('pid')).text)
+  for (let call = 0; call < 4; call++) seen.add((await pool.callTool('who')).text)
   assert.is(seen.size, 2)
 })
 
@@ -75,7 +75,7 @@ test('a checkout that gives up while its member is busy returns the member to ot
 })
 
 test('a checkout that waits for a member which is lost gets another', async (t) => {
-  const { pool, said } = await startPool(t, { size: 1 })
+  const { pool, said } = await startProgramPool(t, { size: 1 })
   const pid = Number((await pool.callTool('pid')).text)
   const hang = pool.callTool('hang').catch((error: Error) => error)
   await said.next((line) => line === 'got tools/call hang')
@@ -88,7 +88,7 @@ test('a checkout that waits for a member which is lost gets another', async (t) 
 })
 
 test('a member that dies while checked out is not lent again before its release', async (t) => {
-  const { pool, event } = await startPool(t, { size: 1 })
+  const { pool, event } = await startProgramPool(t, { size: 1 })
   const lease = await pool.checkout()
   const pid = Number((await lease.client.callTool('pid')).text)
   const call = lease.client.callTool('die').catch((error: Error) => error)

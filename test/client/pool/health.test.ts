@@ -5,14 +5,14 @@ import { createFakeClock } from 'caduceus/runtime'
 import type { ClientTransport } from 'caduceus/transports'
 import { heard } from '../../support/heard.js'
 import { suite } from '../../support/suite.js'
-import { startPool } from './_pool.js'
+import { startProgramPool } from './_pool.js'
 
 const test = suite('health of a pool')
 
 test(
   'a frozen server gets no calls until it answers again',
   async (t) => {
-    const { pool, event } = await startPool(t, { size: 2, health: { every: 300, misses: 2 } })
+    const { pool, event } = await startProgramPool(t, { size: 2, health: { every: 300, misses: 2 } })
     const frozen = await pool.transaction(async (client) => ({
       name: client.name,
       pid: Number((await client.callTool('pid')).text),

@@ -3,7 +3,7 @@ import { startClient } from 'caduceus/client'
 import { Registry } from 'caduceus/runtime'
 import { suite } from '../../support/suite.js'
 import { startPool } from './_pool.js'
-import { raw, rejection } from '../_raw.js'
+import { rawNear, rejection } from '../_raw.js'
 
 const test = suite('members of a pool come and go')
 
@@ -106,7 +106,7 @@ test('a member removed during its start leaves no client when the pool actor end
 
 test('a member that could not be started is tried again until it can', async (t) => {
   const registry = new Registry()
-  const rival = startClient({ name: 'pool-2', transport: raw(), registry, logger: false })
+  const rival = startClient({ name: 'pool-2', transport: rawNear(), registry, logger: false })
   t.after(() => rival.close())
   await rival.ready()
   const { pool, event } = await startPool(t, { registry, min: 1 })

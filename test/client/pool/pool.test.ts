@@ -9,16 +9,20 @@ import { heard } from '../../support/heard.js'
 import { suite } from '../../support/suite.js'
 import { end, json, listen, polite, result, type Seen } from '../../transports/_http.js'
 import { flaky } from '../_flaky.js'
-import { startPool } from './_pool.js'
-import { raw, rejection } from '../_raw.js'
+import { startPool, startProgramPool } from './_pool.js'
+import { raw, rawNear, rejection } from '../_raw.js'
 import { runs } from '../_servers.js'
 
 const test = suite('client pool')
 
-async function pids(pool: ClientPool, count: number): Promise<number[]> {
-  const found = new Set<number>()
-  while (found.size < count) found.add(Number((await pool.callTool('pid')).text))
+async function names(pool: ClientPool, count: number, tool = 'who'): Promise<string[]> {
+  const found = new Set<string>()
+  while (found.size < count) found.add((await pool.callTool(tool)).text)
   return [...found]
+}
+
+async function pids(pool: ClientPool, count: number): Promise<number[]> {
+  return (await names(pool, count, 'pid')).map(Number)
 }
 
 test('round robin is exactly even: n times k calls are k for each of n members', async (t) => {
@@ -72,11 +76,10 @@ test('random goes by chance', async (t) => {
 })
 
 test('start resolves with `min` ready members, and the first call finds a connection', async (t) => {
-  const { pool, served, said } = await startPool(t, {
+  const { pool, served } = await startPool(t, {
     size: 3,
     min: 2,
-    transport: (member) =>
-      member === 2 ? raw(['--init', 'hang']) : raw([], { stderr: (line) => said.add(line) }),
+    transport: (member) => (member === 2 ? rawNear({ init: 'hang' }) : rawNear()),
   })
   const ready = pool.members().filter(({ status }) => status === 'ready')
   assert.equal(
@@ -105,7 +108,7 @@ test('a pool that cannot become ready rejects at once and leaves nothing', async
 })
 
 test('a dead server is out until it is back; its calls reject at once, others serve', async (t) => {
-  const { pool, event, served, said } = await startPool(t, { size: 3 })
+  const { pool, event, served, said } = await startProgramPool(t, { size: 3 })
   const all = await pids(pool, 3)
   const hanging = [1, 2, 3].map(() => pool.callTool('hang').catch((error: Error) => error))
   for (let call = 0; call < 3; call++) await said.next((line) => line === 'got tools/call hang')
@@ -126,11 +129,11 @@ test('a member in a crash loop restarts with pauses and affects no other', async
     registry,
     client: { backoff: { base: 1, cap: 1 }, intensity: 0 },
   })
-  const other = (await (await findClient(registry, 'pool-2')).callTool('pid')).text
+  const other = (await (await findClient(registry, 'pool-2')).callTool('who')).text
   for (let round = 1; round <= 5; round++) {
     registry.whereis('client pool-1')?.kill()
     await event('down', 'pool-1')
-    assert.is((await pool.callTool('pid')).text, other)
+    assert.is((await pool.callTool('who')).text, other)
     await event('restarted', 'pool-1')
     await event('ready', 'pool-1')
   }
@@ -138,7 +141,7 @@ test('a member in a crash loop restarts with pauses and affects no other', async
     pool.members().map(({ restarts }) => restarts),
     [5, 0],
   )
-  assert.is((await (await findClient(registry, 'pool-2')).callTool('pid')).text, other)
+  assert.is((await (await findClient(registry, 'pool-2')).callTool('who')).text, other)
 })
 
 test('members whose person refuses to sign in ask again by a call only', async (t) => {
@@ -189,12 +192,12 @@ test('a crash of the pool actor loses no member and no call', async (t) => {
     registry,
     client: { intensity: 0, backoff: { base: 1, cap: 1 } },
   })
-  const before = await pids(pool, 2)
+  const before = await names(pool, 2)
   const calls = Promise.all([1, 2, 3, 4].map(() => pool.callTool('count')))
   registry.whereis('pool pool')?.kill()
   await calls
   await registry.whenUp('pool pool')
-  assert.equal((await pids(pool, 2)).sort(), before.sort())
+  assert.equal((await names(pool, 2)).sort(), before.sort())
   // The next one looks after the members all the same.
   registry.whereis('client pool-2')?.kill()
   await event('down', 'pool-2')
@@ -203,7 +206,7 @@ test('a crash of the pool actor loses no member and no call', async (t) => {
 
 test('when all clients of a pool end, only calls in flight are lost', async (t) => {
   const registry = new Registry()
-  const { pool, event } = await startPool(t, { registry })
+  const { pool, event } = await startProgramPool(t, { registry })
   registry.whereis('clients of pool pool')?.kill()
   const back = [await event('ready'), await event('ready')]
   assert.equal(back.map(({ member }) => member).sort(), ['pool-1', 'pool-2'])
@@ -295,7 +298,7 @@ test('an unsent call of a client that closes moves to another member', async (t)
 })
 
 test('close ends all members and processes at once; waiting and later calls reject', async (t) => {
-  const { pool } = await startPool(t)
+  const { pool } = await startProgramPool(t)
   const found = await pids(pool, 2)
   const leases = [await pool.checkout(), await pool.checkout()]
   const waits = pool.callTool('count')

@@ -15,7 +15,7 @@ import {
 import { shared } from 'caduceus/transports'
 import { type Heard, heard } from '../../support/heard.js'
 import type { TestContext } from '../../support/suite.js'
-import { type Watched, watch } from '../_raw.js'
+import { type Watched, watch, watchNear } from '../_raw.js'
 
 /** A path for a socket in a folder of its own, which is removed with the test. */
 export function socketPath(t: TestContext): string {
@@ -30,13 +30,25 @@ export interface Owner extends Watched {
   readonly path: string
 }
 
-/** Starts the client `files` and shares it; both end with the test. */
-export async function own(
+/** Starts the client `files` of a raw server in this process and shares it; both end with the test. */
+export function own(
   t: TestContext,
-  { path = socketPath(t), ...options }: Partial<ShareOptions> = {},
+  options: Partial<ShareOptions> = {},
   client: Partial<StartClientOptions> = {},
 ): Promise<Owner> {
-  const watched = watch(t, { name: 'files', ...client })
+  return shareWatched(t, watchNear(t, { name: 'files', ...client }), options)
+}
+
+/** As `own`; the raw server is a program. */
+export function ownProgram(t: TestContext): Promise<Owner> {
+  return shareWatched(t, watch(t, { name: 'files' }))
+}
+
+async function shareWatched(
+  t: TestContext,
+  watched: Watched,
+  { path = socketPath(t), ...options }: Partial<ShareOptions> = {},
+): Promise<Owner> {
   const share = await startShare(t, watched.client, { path, ...options })
   return { ...watched, share, path }
 }

@@ -2,8 +2,8 @@ import * as assert from 'uvu/assert'
 import type { ClientTransport } from 'caduceus/transports'
 import { heard } from '../../support/heard.js'
 import { suite } from '../../support/suite.js'
-import { raw, rejection } from '../_raw.js'
-import { own, socketPath, usePeer } from './_share.js'
+import { rawNear, rejection } from '../_raw.js'
+import { own, ownProgram, socketPath, usePeer } from './_share.js'
 
 const test = suite('shared clients', { timeout: 20_000 })
 
@@ -12,7 +12,7 @@ test('S026: a shared client is found by name and shows the facts of its server',
   const peer = usePeer(t, path)
   assert.is((await peer.client.callTool('echo', { text: 'over a socket' })).text, 'over a socket')
   assert.equal(peer.client.server, client.server)
-  assert.is((await peer.client.callTool('pid')).text, (await client.callTool('pid')).text)
+  assert.is((await peer.client.callTool('who')).text, (await client.callTool('who')).text)
   const names: string[] = []
   for await (const { name } of peer.client.tools()) names.push(name)
   assert.equal(names, ['echo', 'hang', 'die'])
@@ -157,7 +157,7 @@ test('a program waits for a missing owner', async (t) => {
 })
 
 test('a call whose server dies rejects with what is known, and the next one works', async (t) => {
-  const { path } = await own(t)
+  const { path } = await ownProgram(t)
   const peer = usePeer(t, path)
   const error = await rejection(peer.client.callTool('die', { code: 9, last: 'oh no' }))
   assert.is(error.code, 'CONNECTION_LOST')
@@ -186,7 +186,7 @@ test('a changed server gets a new handshake', async (t) => {
     name: 'two servers',
     connect(events, scope) {
       connections += 1
-      return raw(connections === 1 ? [] : ['--init', '2025-06-18']).connect(events, scope)
+      return rawNear(connections === 1 ? {} : { init: '2025-06-18' }).connect(events, scope)
     },
   }
   const { path } = await own(t, {}, { transport })

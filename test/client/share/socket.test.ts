@@ -22,7 +22,7 @@ import {
 import { type ActorRef, Registry, startSupervisor } from 'caduceus/runtime'
 import { shared, sharedClients } from 'caduceus/transports'
 import { suite } from '../../support/suite.js'
-import { raw, rejection, watch } from '../_raw.js'
+import { rawNear, rejection, watchNear } from '../_raw.js'
 import { bare, greetings, own, socketPath, startShare, usePeer } from './_share.js'
 
 const test = suite('shared clients, the socket', { timeout: 20_000 })
@@ -80,7 +80,7 @@ test('of ten that find the socket of a dead process at once, one gets it', async
   const path = socketPath(t)
   const script = `require('net').createServer().listen(${JSON.stringify(path)}, () => process.kill(process.pid, 'SIGKILL'))`
   spawnSync(process.execPath, ['-e', script])
-  const { client } = watch(t, { name: 'files' })
+  const { client } = watchNear(t, { name: 'files' })
   const outcomes = await Promise.allSettled(Array.from({ length: 10 }, () => startShare(t, client, { path })))
   assert.is(outcomes.filter(({ status }) => status === 'fulfilled').length, 1)
   for (const outcome of outcomes)
@@ -148,18 +148,18 @@ test('any crash in the share tree reconnects programs without client effects', a
   const { path, share, client, states } = await own(t, { registry })
   const peer = usePeer(t, path)
   await peer.client.ready()
-  const pid = (await peer.client.callTool('pid')).text
+  const server = (await peer.client.callTool('who')).text
   const relays = registry.whereis('relays of share') as ActorRef
   for (const name of ['listener of share', 'relays of share', 'socket of share']) {
     registry.whereis(name)?.kill()
-    const call = () => peer.client.callTool('pid', {}, { retry: 'safe' })
+    const call = () => peer.client.callTool('who', {}, { retry: 'safe' })
     let text = ''
     while (text === '')
       text = await call().then(
         (result) => result.text,
         () => '',
       )
-    assert.is(text, pid)
+    assert.is(text, server)
   }
   assert.is.not(registry.whereis('relays of share'), relays)
   assert.equal(share.peers().length, 1)
@@ -212,7 +212,7 @@ test('a share can run in a tree, like its clients', async (t) => {
     name: 'app',
     strategy: 'one_for_one',
     logger: false,
-    children: [clientSpec({ name: 'files', transport: raw() }), shareSpec({ path })],
+    children: [clientSpec({ name: 'files', transport: rawNear() }), shareSpec({ path })],
   })
   t.after(() => supervisor[Symbol.asyncDispose]())
   const { client } = usePeer(t, path)
@@ -244,7 +244,7 @@ test('withClient over a share leaves nothing at the owner', async (t) => {
 
 test('options are checked before anything is begun', async (t) => {
   const path = socketPath(t)
-  const { client } = watch(t)
+  const { client } = watchNear(t)
   const wrong: readonly (readonly [Partial<Record<keyof ShareOptions, unknown>>, string])[] = [
     [{ path: 'relative' }, 'path'],
     [{ path: `/${'x'.repeat(104)}` }, 'path'],

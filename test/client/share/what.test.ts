@@ -7,7 +7,7 @@ import { heard } from '../../support/heard.js'
 import { suite } from '../../support/suite.js'
 import { json, listen, result } from '../../transports/_http.js'
 import { complete, listening, refuse, stateless, tool } from '../_modern.js'
-import { raw, rejection, watch } from '../_raw.js'
+import { raw, rejection, watchNear } from '../_raw.js'
 import { hasty, rawEntry } from '../_servers.js'
 import { own, socketPath, startShare, usePeer } from './_share.js'
 
@@ -156,18 +156,18 @@ test('a pool may have all of its members at one shared client', async (t) => {
     logger: false,
   })
   t.after(() => pool.close())
-  const texts = await Promise.all([1, 2, 3].map(() => pool.callTool('pid').then(({ text }) => text)))
+  const texts = await Promise.all([1, 2, 3].map(() => pool.callTool('who').then(({ text }) => text)))
   assert.is(new Set(texts).size, 1)
 })
 
 test('several clients share one path, and each name is unique', async (t) => {
   const path = socketPath(t)
-  const [a, b] = [watch(t, { name: 'a' }).client, watch(t, { name: 'b' }).client]
+  const [a, b] = [watchNear(t, { name: 'a' }).client, watchNear(t, { name: 'b' }).client]
   await startShare(t, [a, b], { path })
-  const pids = await Promise.all(
-    ['a', 'b'].map(async (shares) => (await usePeer(t, path, { shares }).client.callTool('pid')).text),
+  const servers = await Promise.all(
+    ['a', 'b'].map(async (shares) => (await usePeer(t, path, { shares }).client.callTool('who')).text),
   )
-  assert.is.not(pids[0], pids[1])
+  assert.is.not(servers[0], servers[1])
   const twice = await rejection(startShare(t, [a, a], { path: `${path}2` }))
   assert.is(twice.code, 'BAD_OPTION')
 })
