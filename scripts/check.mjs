@@ -3,6 +3,7 @@
 // With files or folders only their problems count (the imports and types of everything are still read).
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { checkHouse, inScope } from './house/check-house.mjs'
@@ -11,6 +12,8 @@ import { mirror } from './house/transpile.mjs'
 
 /** Garbage is collected less often than a program of Go does by itself: memory is there, time is not. */
 const collectsLess = { GOGC: '400' }
+/** More checkers than cores do the same work several times. */
+const checkers = String(Math.min(4, availableParallelism()))
 const checks = { house: checkHouse, types: checkTypes, style: checkStyle }
 
 process.exitCode = await main()
@@ -56,7 +59,8 @@ async function checkTypes(root, scope) {
 async function typeErrors(root, project) {
   // what the last check has found is kept: what has changed since then, and what depends on it, is checked anew
   const known = join(root, mirror, 'types', `${project.replaceAll('/', '.')}.tsbuildinfo`)
-  const args = ['-p', project, '--noEmit', '--pretty', 'false', '--incremental', '--tsBuildInfoFile', known]
+  const args = ['-p', project, '--noEmit', '--pretty', 'false', '--checkers', checkers]
+  args.push('--incremental', '--tsBuildInfoFile', known)
   const { code, output } = await run(root, 'typescript/bin/tsc', args, collectsLess)
   if (code === 0) return []
   // An error starts at the margin; the lines that explain it are indented.

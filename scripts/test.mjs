@@ -9,7 +9,8 @@
 // to as many again                  while cores have nothing to do since files wait
 //   --slowest N    names the slowest files at the end
 //   --within S     fails a run that takes more than S seconds
-import { spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { availableParallelism, freemem, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -53,10 +54,13 @@ async function main() {
     return 2
   }
   const start = performance.now()
-  const checked = !values.check || tier === 'second' || positionals.length > 0 || check(root)
+  // the checks leave a core idle now and then: what the tests are made of is made meanwhile
+  const checking = !values.check || tier === 'second' || positionals.length > 0 || check(root)
   const broken = await transpile(root)
   const files = selectFiles(root, tier, positionals)
-  const outcomes = files.length === 0 ? [] : await runAll(root, files, values)
+  const built = values.coverage ? new Set() : await selectBuilt(root, files)
+  const checked = await checking
+  const outcomes = files.length === 0 ? [] : await runAll(root, files, built, values)
   const seconds = (performance.now() - start) / 1000
   printSlowest(outcomes, Number(values.slowest))
   return summarize({
@@ -74,9 +78,10 @@ function defaultAtOnce() {
   return Math.max(1, Math.min(availableParallelism(), Math.floor(freemem() / bytesAtOnce)))
 }
 
-function check(root) {
+async function check(root) {
   const script = join(repository, 'scripts', 'check.mjs')
-  return spawnSync(process.execPath, [script, '--root', root], { stdio: 'inherit' }).status === 0
+  const [code] = await once(spawn(process.execPath, [script, '--root', root], { stdio: 'inherit' }), 'exit')
+  return code === 0
 }
 
 /** Those that may take longest come first, so that the longest does not start last. */
@@ -98,7 +103,12 @@ function matches(path, part) {
   return path.includes(part.replace(/^\.\//, '').replace(/\.ts$/, ''))
 }
 
-async function runAll(root, files, { coverage, 'trace-leaks': traceLeaks, only, alone, 'at-once': atOnce }) {
+async function runAll(
+  root,
+  files,
+  built,
+  { coverage, 'trace-leaks': traceLeaks, only, alone, 'at-once': atOnce },
+) {
   const folder = mkdtempSync(join(tmpdir(), 'caduceus-'))
   const interrupt = new AbortController()
   const onSignal = () => interrupt.abort()
@@ -110,7 +120,6 @@ async function runAll(root, files, { coverage, 'trace-leaks': traceLeaks, only, 
     ...(traceLeaks ? { CADUCEUS_TRACE_LEAKS: '1' } : {}),
   }
   const host = join(root, mirror, 'test/support/shared.js')
-  const built = coverage ? new Set() : await selectBuilt(root, files)
   const outcomes = []
   const entries = [...files.entries()]
   // a process has the library as it is or as it is bundled, so those of a kind follow each other
