@@ -1,3 +1,4 @@
+import { type Clock, systemWorld } from 'caduceus/runtime'
 import { defineServer, defineTool, type Server, startServer } from 'caduceus/server'
 import { type AuthOptions, type HttpServeOptions, serveHttp } from 'caduceus/transports'
 import { RawClient } from '../../server/_client.js'
@@ -24,12 +25,13 @@ export async function startAuth(
   t: TestContext,
   auth: Partial<AuthOptions> = {},
   http: HttpServeOptions = {},
+  clock: Clock = systemWorld,
 ): Promise<Setup> {
   const issuer = await startAuthorizationServer(t)
   const definition = defineServer({ name: 'test', version: '1', tools: [whoami] })
   const options = { resource, authorizationServers: [issuer.issuer], ...auth }
   const transport = serveHttp({ auth: options, ...http })
-  const server = await startServer(definition, { transport, logger: false })
+  const server = await startServer(definition, { transport, clock, logger: false })
   t.after(() => server.stop())
   const client = (token?: string, sessionId?: string): RawClient => {
     const raw = new RawClient(t, server.url)
