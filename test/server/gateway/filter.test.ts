@@ -1,6 +1,7 @@
 import * as assert from 'uvu/assert'
 import { filterOf } from '../../../server/gateway/filter.js'
 import { Readings, readingsOf, readingsWithin } from '../../../server/gateway/readings.js'
+import { cpuTime } from '../../support/allowance.mjs'
 import { suite } from '../../support/suite.js'
 
 const test = suite('gateway: filter')
@@ -340,19 +341,19 @@ test('the readings of an address are found once, whoever asks', () => {
 })
 
 test('long addresses are read in time that grows with their length', () => {
-  const began = performance.now()
+  const began = cpuTime()
   for (const part of [' ', '.', '/', '../', '%25', '@', ':', '\\', '+', '\t'])
     readingsOf(`db://x/${part.repeat(60_000 / part.length)}y`)
-  assert.ok(performance.now() - began < 5_000)
+  assert.ok(cpuTime() - began < 5_000)
   const { denies } = filterOf({ deny: ['db://users/*'] })
-  const again = performance.now()
+  const again = cpuTime()
   for (const address of [
     `${'f+'.repeat(30_000)}db://x`,
     `db://x/${'a+'.repeat(30_000)}`,
     `${'+'.repeat(60_000)}:`,
   ])
     isDenied(denies, address)
-  assert.ok(performance.now() - again < 2_000)
+  assert.ok(cpuTime() - again < 2_000)
 })
 
 function isDenied(denies: (names: readonly string[]) => boolean, address: string): boolean {

@@ -172,10 +172,24 @@ export class ModernClient {
     return this.ask('tasks/get', { taskId })
   }
 
-  /** Looks until the task has this status. */
-  async until(taskId: string, status: string): Promise<NonNullable<Wire['result']>> {
+  /** As `get`, as often as the server says to try once more: while parts of it start again. */
+  async getAgain(taskId: string): Promise<Wire> {
     for (;;) {
-      const { result, error } = await this.get(taskId)
+      const answer = await this.get(taskId)
+      const data = answer.error?.data as { readonly retryable?: unknown } | undefined
+      if (data?.retryable !== true) return answer
+      await setImmediate()
+    }
+  }
+
+  /** Looks until the task has this status. */
+  async until(
+    taskId: string,
+    status: string,
+    look = (): Promise<Wire> => this.get(taskId),
+  ): Promise<NonNullable<Wire['result']>> {
+    for (;;) {
+      const { result, error } = await look()
       if (error !== undefined) throw new Error(`${error.code} ${error.message}`)
       if (result?.status === status) return result
       await setImmediate()
