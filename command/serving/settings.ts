@@ -87,6 +87,11 @@ export const settings: readonly Setting[] = [
     means: 'answers /healthz and /readyz',
   },
   {
+    ...{ flag: 'drain-delay', variable: 'CADUCEUS_DRAIN_DELAY', field: 'listen.drainDelay' },
+    ...{ form: 'MS', read: number },
+    means: 'after SIGTERM it serves on for so long, and /readyz says no: balancers notice',
+  },
+  {
     ...{
       flag: 'tls-cert',
       variable: 'CADUCEUS_TLS_CERT',

@@ -78,6 +78,8 @@ export interface TeamListening {
   readonly allowedOrigins?: readonly string[]
   readonly trustProxy?: boolean | number
   readonly health?: boolean
+  /** Milliseconds that it is served on after it is told to stop. */
+  readonly drainDelay?: number
   readonly metrics?: boolean
   /** The files of the certificate and its key. */
   readonly tls?: { readonly cert: string; readonly key: string }
@@ -105,7 +107,18 @@ const fields = [
   'servers',
 ] as const
 const listenFields = [
-  ...['host', 'port', 'path', 'allowedHosts', 'allowedOrigins', 'trustProxy', 'health', 'metrics', 'tls'],
+  ...[
+    'host',
+    'port',
+    'path',
+    'allowedHosts',
+    'allowedOrigins',
+    'trustProxy',
+    'health',
+    'drainDelay',
+    'metrics',
+  ],
+  'tls',
 ] as const
 /** Characters that a token has at least: a shorter one may be guessed. */
 const shortestToken = 16
@@ -217,7 +230,7 @@ function readListen(value: unknown, readers: TeamReaders): TeamListening {
       return all as string[]
     throw badOption(`listen.${name}`, 'an array of texts', all)
   }
-  const { host, port, path, trustProxy, health, metrics, tls } = given
+  const { host, port, path, trustProxy, health, drainDelay, metrics, tls } = given
   const isProxy = typeof trustProxy === 'boolean' || (Number.isInteger(trustProxy) && Number(trustProxy) > 0)
   if (trustProxy !== undefined && !isProxy)
     throw badOption('listen.trustProxy', 'true, false, or how many proxies there are', trustProxy)
@@ -230,9 +243,18 @@ function readListen(value: unknown, readers: TeamReaders): TeamListening {
     ...(allowedOrigins !== undefined && { allowedOrigins }),
     ...(trustProxy !== undefined && { trustProxy: trustProxy as boolean | number }),
     ...(health !== undefined && { health: readFlag(health, 'listen.health') }),
+    ...(drainDelay !== undefined && { drainDelay: readDelay(drainDelay, readers) }),
     ...(metrics !== undefined && { metrics: readFlag(metrics, 'listen.metrics') }),
     ...(tls !== undefined && { tls: readTls(tls, readers) }),
   }
+}
+
+/** Calls in flight have as long at most, and it is of the same time. */
+const longestDelay = 10_000
+
+function readDelay(value: unknown, { badOption }: TeamReaders): number {
+  if (typeof value === 'number' && value >= 0 && value <= longestDelay) return value
+  throw badOption('listen.drainDelay', `milliseconds, ${longestDelay} at most`, value)
 }
 
 function readTls(value: unknown, { readFields, readText }: TeamReaders) {

@@ -6,12 +6,21 @@ import { listFiles } from './sources.mjs'
 
 /**
  * Functions, classes and what a file exports keep their names, and lines stay short: a stack trace says who
- * called whom, and an
+ * called whom, and an error quotes a line.
  */
 const options = {
-  compress: false,
+  compress: {
+    defaults: false,
+    join_vars: true,
+    conditionals: true,
+    if_return: true,
+    booleans: true,
+    dead_code: true,
+    properties: true,
+    comparisons: true,
+  },
   mangle: { keep_fnames: true, keep_classnames: true },
-  format: { max_line_len: 100, preserve_annotations: true, shebang: true },
+  format: { ecma: 2020, max_line_len: 160, preserve_annotations: true, shebang: true },
 }
 
 /** Condenses each JavaScript file below a folder, with or without its map. Rejects for one that is none. */

@@ -33,6 +33,7 @@ test('each of them has a value that is taken, and a variable of its own', async 
   const samples: Record<string, string> = {
     ...{ 'listen.port': '0', 'listen.host': '0.0.0.0', 'listen.path': '/m', 'listen.allowedHosts': 'a, b:1' },
     ...{ 'listen.allowedOrigins': 'https://a.example', 'listen.trustProxy': '2', 'listen.health': 'true' },
+    ...{ 'listen.drainDelay': '2000' },
     ...{ 'listen.tls.cert': 'c', 'listen.tls.key': 'k', tokens: 'ada=0123456789abcdef', rate: '60/minute' },
     ...{
       engine: 'redis://r:1',

@@ -11,7 +11,7 @@ import { inRoot } from '../support/root.js'
 import { freePort } from '../support/redis.js'
 import { suite, type TestContext } from '../support/suite.js'
 import { caduceus, newHome, serverFile } from './_caduceus.js'
-import { begin, servedAt } from './_serve.js'
+import { begin, connectTo, servedAt } from './_serve.js'
 
 const test = suite('caduceus serve, and the section caduceus of its file', { timeout: 30_000 })
 const entry = { command: process.execPath, args: [serverFile, '--stdio'] }
@@ -191,6 +191,10 @@ test('what is wrong in the section is told with its line and column', async (t) 
     ],
     [{ tokens: { ada: adas, bob: adas } }, /caduceus\.tokens\.bob: expected another token than that of ada/],
     [{ tokens: { ada: '${NO_SUCH_TOKEN}' } }, /caduceus needs the variable NO_SUCH_TOKEN/],
+    [
+      { listen: { drainDelay: 10_001 } },
+      /caduceus\.listen\.drainDelay: expected milliseconds, 10000 at most/,
+    ],
     [{ tokens: { ada: '${file:nowhere}' } }, /caduceus needs the file nowhere: it cannot be read \(ENOENT\)/],
     [{ listen: { port: 'x' } }, /caduceus\.listen\.port: expected a port from 0 to 65535, got "x"/],
     [{ listen: { tls: { cert: 'nowhere', key: 'k' } } }, /listen\.tls: nowhere cannot be read \(ENOENT\)/],
@@ -273,6 +277,20 @@ test('the schema for editors has what the file may say, and nothing else', async
   const page = readFileSync(inRoot('command', 'README.md'), 'utf8')
   const [, example = ''] = /```json\n([\s\S]*?)```/.exec(page) ?? []
   assert.ok(isValid(JSON.parse(example)), JSON.stringify(isValid.errors))
+})
+
+test('told to stop, it says that it is not ready, and serves on for the delay', async (t) => {
+  const { home, write } = place(t)
+  write({ listen: { port: 0, health: true, drainDelay: 2_000 } })
+  const { line, child, stop } = begin(t, ['serve', 'mcp.json'], home)
+  const [, url = ''] = await line(servedAt)
+  const client = connectTo(t, url)
+  await client.ready()
+  child.kill('SIGTERM')
+  await until(async () => (await fetch(new URL('/readyz', url))).status === 503, patient)
+  assert.is((await client.callTool('one__add', { a: 1, b: 2 })).text, '3')
+  await client.close()
+  assert.is(await stop(), 0)
 })
 
 test.run()
