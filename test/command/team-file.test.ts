@@ -1,5 +1,6 @@
 // second tier: time
 import { execFileSync } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { get } from 'node:https'
 import { join } from 'node:path'
@@ -282,15 +283,16 @@ test('the schema for editors has what the file may say, and nothing else', async
 test('told to stop, it says that it is not ready, and serves on for the delay', async (t) => {
   const { home, write } = place(t)
   write({ listen: { port: 0, health: true, drainDelay: 2_000 } })
-  const { line, child, stop } = begin(t, ['serve', 'mcp.json'], home)
+  const { line, child } = begin(t, ['serve', 'mcp.json'], home)
   const [, url = ''] = await line(servedAt)
   const client = connectTo(t, url)
   await client.ready()
+  const ended = once(child, 'exit')
   child.kill('SIGTERM')
   await until(async () => (await fetch(new URL('/readyz', url))).status === 503, patient)
   assert.is((await client.callTool('one__add', { a: 1, b: 2 })).text, '3')
   await client.close()
-  assert.is(await stop(), 0)
+  assert.equal(await ended, [0, null])
 })
 
 test.run()
