@@ -11,7 +11,7 @@ import {
 import { crash, until } from 'caduceus/testing'
 import { suite, type TestContext } from '../../support/suite.js'
 import { RawClient } from '../_client.js'
-import { count, echo } from '../_servers.js'
+import { count, echo, untilBack } from '../_servers.js'
 import { everything, form } from '../context/_asking.js'
 import { startNodes, type TestNode } from './_nodes.js'
 
@@ -182,8 +182,7 @@ test('news that comes while the group restarts reaches sessions that hibernate',
   first.cluster.listen({ hear: () => read.fire() } as unknown as Listener)
   await second.server.resourceUpdated('a:b')
   await read.fired
-  await crash(first.server, { part: 'base' })
-  await first.server.registry.whenUp('node 1/transport')
+  await untilBack(() => crash(first.server, { part: 'base' }))
   const stream = await client.listen()
   const told = [await stream.next(), await stream.next()].map(({ method }) => method)
   assert.ok(told.includes('notifications/resources/updated'))

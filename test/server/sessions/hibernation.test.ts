@@ -17,7 +17,7 @@ import { serveHttp } from 'caduceus/transports'
 import { suite, type TestContext } from '../../support/suite.js'
 import { as, byName } from '../_principals.js'
 import { initialize, RawClient } from '../_client.js'
-import { count, startParts, startTestServer } from '../_servers.js'
+import { count, startParts, startTestServer, untilBack } from '../_servers.js'
 
 const test = suite('hibernation')
 
@@ -330,14 +330,12 @@ test('sessions go on hibernating when the group is restarted', async (t) => {
   const client = await new RawClient(t, server.url).open()
   assert.is(await client.text('count'), '1')
   await clock.advance(quiet)
-  await crash(server, { part: 'base' })
-  await server.registry.whenUp('test/transport')
+  await untilBack(() => crash(server, { part: 'base' }))
   assert.equal(await asleep(server), [true])
   assert.is((await new RawClient(t, server.url).post(initialize())).status, 503)
   assert.is(await client.text('count'), '2')
   await clock.advance(quiet)
-  await crash(server, { part: 'base' })
-  await server.registry.whenUp('test/transport')
+  await untilBack(() => crash(server, { part: 'base' }))
   await clock.advance(idle)
   assert.equal([await server.sessions(), await statusOf(client)], [[], 404])
 })
