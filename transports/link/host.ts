@@ -45,6 +45,8 @@ export class HostedLink {
   readonly #queuedBytes = (): number => this.#link?.queuedBytes ?? 0
   #over = false
   #closing = false
+  /** One for all messages that come meanwhile: a chunk has thousands. */
+  #crowd: Promise<void> | undefined
   #closeTimer: unknown
   #detail: Readonly<Record<string, unknown>> | undefined
   // Assigned by the executor in the constructor, which runs at once.
@@ -169,7 +171,11 @@ export class HostedLink {
       missed: () => {
         if (!this.#over) this.#report.missed(this.number)
       },
-      room: () => (this.#report.crowded() ? this.#room() : undefined),
+      room: () => {
+        if (!this.#report.crowded()) return undefined
+        this.#crowd ??= this.#room()
+        return this.#crowd
+      },
       closed: (end?: LinkEnd) => this.#end(readEnd(end, this.#closing)),
     })
   }
@@ -179,6 +185,7 @@ export class HostedLink {
     do {
       await new Promise<void>((resolve) => void this.#world.setImmediate(resolve))
     } while (!this.#over && this.#report.crowded())
+    this.#crowd = undefined
   }
 
   #message(text: unknown): void {

@@ -26,6 +26,8 @@ import { socketLimits } from './connection.js'
 const loadWs = /* @__PURE__ */ lazy('ws', () => import('ws'))
 /** The code of RFC 6455 for a message that is too long for the other side. */
 const tooBig = 1009
+/** Milliseconds for a server to take leave. */
+const closeTime = 2_000
 /** A message of up to so many times the limit is read, to say which call it was of. */
 const bufferedMessages = 4
 
@@ -81,8 +83,11 @@ export class WebSocketLink implements Link {
   close(): void {
     if (this.#over) return
     this.#end ??= {}
-    if (this.#socket === undefined) this.#closed({})
-    else this.#socket.close(1000)
+    const socket = this.#socket
+    if (socket === undefined) return this.#closed({})
+    socket.close(1000)
+    // one that floods, or does not read, answers behind all that
+    this.#scope.clock.setTimeout(() => socket.terminate(), closeTime)
   }
 
   /** Never rejects: what goes wrong is told. */

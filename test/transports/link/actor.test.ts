@@ -65,6 +65,21 @@ test('a connection opens on demand and reports events in order, with its number'
   ])
 })
 
+test('whoever waits for room waits together, however many messages come', async (t) => {
+  const transport = puppet()
+  const link = await startLink(t, transport)
+  link.open(1)
+  await until(() => transport.made.length === 1)
+  const events = transport.made[0]?.events
+  // in one turn, as of one chunk: the owner has had no time
+  for (let i = 0; i < 2_000; i += 1) events?.message(String(i))
+  const room = events?.room()
+  assert.instance(room, Promise)
+  assert.is(events?.room(), room)
+  await room
+  assert.is(events?.room(), undefined)
+})
+
 test('nothing is reported after the end, which is reported once', async (t) => {
   const transport = puppet()
   const link = await startLink(t, transport)

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net'
 import * as assert from 'uvu/assert'
 import { type WebSocket, WebSocketServer } from 'ws'
 import { type ClientState, startClient } from 'caduceus/client'
+import { createFakeClock } from 'caduceus/runtime'
 import { TransportError, websocket } from 'caduceus/transports'
 import { selfSigned } from '../../support/certificate.js'
 import { type Heard, heard } from '../../support/heard.js'
@@ -77,6 +78,29 @@ test('a self-signed server is refused, unless its certificate is an authority', 
   const client = startClient({ transport: websocket(url, { tls: { ca: own.cert } }), logger: false })
   t.after(() => client.close())
   await client.ready()
+})
+
+test('a server that does not take leave is left after two seconds', async (t) => {
+  const server = new WebSocketServer({ port: 0, host: '127.0.0.1', handleProtocols: () => 'mcp' })
+  serve(t, server)
+  if (server.address() === null) await new Promise((resolve) => server.once('listening', resolve))
+  const url = `ws://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`
+  const clock = createFakeClock()
+  const client = startClient({ transport: websocket(url), clock, logger: false })
+  await client.ready()
+  for (const socket of server.clients) socket.pause()
+  let isClosed = false
+  const closed = client.close().then(() => {
+    isClosed = true
+  })
+  let waited = 0
+  while (!isClosed && waited < 10_000) {
+    await clock.advance(100)
+    await new Promise(setImmediate)
+    waited += 100
+  }
+  await closed
+  assert.ok(waited >= 2_000 && waited < 4_000, `${waited} ms`)
 })
 
 test.run()
