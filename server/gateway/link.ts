@@ -1064,7 +1064,8 @@ function told(name: string, method: Relay['method'], error: unknown, isEnded: bo
   }
   // hosts open what stands there, and trust this gateway with it
   const isPage = error instanceof McpError && error.code === errorCodes.urlElicitationRequired
-  if (isPage && urlElicitations(error).length === 0)
+  const hasPages = isPage && isObject(error.data) && error.data.elicitations !== undefined
+  if (hasPages && urlElicitations(error).length === 0)
     return McpError.internal(
       `${name}: ${method}: it wants its user to see a page whose address is no http or https`,
     )

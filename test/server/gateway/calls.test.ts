@@ -530,6 +530,7 @@ test('pages that a refusal asks for have http or https, or are not passed on', a
   }
   const passed = await refusal([page])
   assert.equal([passed.code, passed.data], [-32042, { elicitations: [page] }])
+  assert.is((await refusal(undefined)).code, -32042)
   for (const pages of [
     [{ ...page, url: 'javascript:alert(1)' }],
     [page, { ...page, url: 'file:///x' }],
