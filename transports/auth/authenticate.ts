@@ -144,7 +144,7 @@ function expired(auth: AuthSettings | undefined): TransportError {
   const told = {
     error: 'invalid_token',
     description: 'the token has expired',
-    scopes: auth?.scopes ?? [],
+    scopes: auth?.firstScopes ?? [],
   } as const
   return new TransportError('UNAUTHORIZED', told.description, {
     data: { challenge: challengeOf(told, auth) },
@@ -233,7 +233,8 @@ function holder(auth: AuthSettings): Authenticate {
     const how = { ...use, ...networkFrom(remoteAddress) }
     const { authorization } = headers
     const refuse: Refuse = (code, told) => {
-      const challenge = challengeOf({ ...told, scopes: auth.scopes }, auth, authorization)
+      const scopes = code === 'INSUFFICIENT_SCOPE' ? auth.scopes : auth.firstScopes
+      const challenge = challengeOf({ ...told, scopes }, auth, authorization)
       return new TransportError(code, told.description ?? 'no token came', { data: { challenge } })
     }
     try {

@@ -40,6 +40,8 @@ export interface AuthSettings extends Required<Omit<AuthOptions, 'dpop'>> {
   readonly prepare: () => Promise<unknown>
   /** Where clients find the metadata. */
   readonly metadataUrl: string
+  /** Scopes that a client without a token is told to ask for. */
+  readonly firstScopes: readonly string[]
 }
 
 /** Fields of the metadata that have options of their own. */
@@ -82,16 +84,18 @@ export function authSettings({ scopesSupported, verify, dpop, ...read }: ReadAut
     dpop,
     prepare: () => Promise.all([verify.prepare?.(), dpop?.prepare()]),
     scopesSupported: scopesSupported ?? read.scopes,
+    firstScopes: read.scopes,
     metadataUrl: metadataUrlOf(read.resource),
   })
 }
 
 /** The settings of a listener that is an authorization server for itself. */
 export function ownSettings(own: OwnServerParts, dpop: ProofGate | undefined): AuthSettings {
-  const { resource, issuer, scopes, verify } = own
+  const { resource, issuer, scopes, furtherScopes, verify } = own
+  const all = [...scopes, ...furtherScopes]
   return Object.freeze({
-    ...{ own, resource, verify, scopesSupported: scopes, authorizationServers: [issuer] },
-    ...{ dpop, scopes, impliedScopes: {}, metadata: {} },
+    ...{ own, resource, verify, scopesSupported: all, authorizationServers: [issuer] },
+    ...{ dpop, scopes, firstScopes: all, impliedScopes: {}, metadata: {} },
     prepare: () => Promise.all([verify.prepare?.(), dpop?.prepare()]),
     metadataUrl: metadataUrlOf(resource),
   })

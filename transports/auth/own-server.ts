@@ -11,8 +11,10 @@ export interface OwnServerParts {
   readonly resource: string
   /** The authorization server that clients are sent to: the origin of the resource. */
   readonly issuer: string
-  /** Scopes that a client asks for first. */
+  /** Scopes that a token has in any case. */
   readonly scopes: readonly string[]
+  /** Further ones: what needs one of them is in no list without it, so clients are told of all. */
+  readonly furtherScopes: readonly string[]
   readonly verify: TokenVerifier
   /** Undefined: tokens are bearer tokens. */
   readonly dpop: DPoPOptions | undefined

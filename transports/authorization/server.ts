@@ -12,6 +12,7 @@ import type {
   RefreshToken,
   Session,
 } from 'oidc-provider'
+import { isObject } from '../../protocol/wire/json.js'
 import { messageOf } from '../../runtime/base/errors.js'
 import { lazy } from '../../runtime/faults/load.js'
 import { lastingWorld } from '../../runtime/process/context.js'
@@ -195,6 +196,7 @@ export class AuthorizationServer {
     this.#provider.proxy = true
     this.#nameGrants()
     this.#provider.use((ctx, next) => this.#sendNobodyOn(ctx as KoaContextWithOIDC, next))
+    this.#provider.use((ctx, next) => this.#tellScopes(ctx as KoaContextWithOIDC, next))
     this.#provider.on('server_error', (_ctx, error) => this.#report(error))
     this.#handle = this.#provider.callback()
     // a cookie of that name is of this host alone, and comes over https only
@@ -423,6 +425,15 @@ export class AuthorizationServer {
     ctx.status = 400
     const why = answer.getAll('error_description').at(-1) ?? null
     this.#showError(ctx, why === null ? error : `${error}: ${why}`)
+  }
+
+  /** The library knows of none, as all of them are the resource's; and of ways to answer that are not taken here. */
+  async #tellScopes(ctx: KoaContextWithOIDC, next: () => Promise<unknown>): Promise<void> {
+    await next()
+    const { body } = ctx
+    if (!isObject(body) || !Array.isArray(body.scopes_supported)) return
+    const scopes = [baseScope, ...Object.keys(this.#settings.scopes)]
+    ctx.body = { ...body, scopes_supported: scopes, response_modes_supported: ['query'] }
   }
 
   #showError(ctx: KoaContextWithOIDC, text: string): void {
@@ -925,7 +936,6 @@ export class AuthorizationServer {
         return undefined
       },
       fetch: (url, init) => this.#fetchDocument(String(url), init),
-      discovery: { response_modes_supported: ['query'] },
       extraClientMetadata: {
         // which field does not matter: with it all metadata of a client is checked, wherever it came from
         properties: ['software_id'],

@@ -104,6 +104,7 @@ export function signIn(options: SignInOptions): OwnServer {
     resource: read.resource,
     issuer: origin,
     scopes: Object.freeze([baseScope]),
+    furtherScopes: Object.freeze(Object.keys(settings.scopes)),
     // a proof is good once, at whichever node
     dpop: settings.dpop
       ? { seen: ({ id, lifetime }) => opened().hasSeen(id, lifetime), window: proofTime }

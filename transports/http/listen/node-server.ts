@@ -442,7 +442,7 @@ function refuseLongHeaders(server: HttpServer, auth: AuthSettings): void {
     error: 'invalid_token',
     description: 'the headers are too long',
   } as const
-  const challenge = challengeOf({ ...told, scopes: auth.scopes }, auth)
+  const challenge = challengeOf({ ...told, scopes: auth.firstScopes }, auth)
   const lines = ['HTTP/1.1 401 Unauthorized', `www-authenticate: ${challenge}`, 'content-length: 0']
   const answer = `${[...lines, 'connection: close'].join('\r\n')}\r\n\r\n`
   // not a listener: with one, Node would leave all other errors to it as well
