@@ -282,7 +282,7 @@ test('the schema for editors has what the file may say, and nothing else', async
 
 test('told to stop, it says that it is not ready, and serves on for the delay', async (t) => {
   const { home, write } = place(t)
-  write({ listen: { port: 0, health: true, drainDelay: 2_000 } })
+  write({ listen: { port: 0, health: true, drainDelay: 5_000 } })
   const { line, child } = begin(t, ['serve', 'mcp.json'], home)
   const [, url = ''] = await line(servedAt)
   const client = connectTo(t, url)

@@ -7,7 +7,7 @@ import { http, serveHttp } from 'caduceus/transports'
 import { heard } from '../../support/heard.js'
 import { suite, type TestContext } from '../../support/suite.js'
 
-const test = suite('gateway: one that is behind itself')
+const test = suite('gateway: one that is behind itself', { timeout: 20_000 })
 const eras = ['handshake', 'modern'] as const
 
 for (const era of eras) {
