@@ -94,7 +94,7 @@ export class Roster implements Upstreams {
     return read
   }
 
-  /** From the next read on a server at this address, the program's own, is left out: all it offers would come back. */
+  /** From the next read on a server at this address, the program's own, is left out: all of it would come back. */
   leaveOut(own: string): void {
     this.#own = own
   }

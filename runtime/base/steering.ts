@@ -11,7 +11,7 @@ export function unsteered(text: string, instead: (found: string) => string = () 
   return text.replace(steering, instead)
 }
 
-/** A JSON text, the same value, that is one line for everybody and steers no terminal: such characters are escaped. */
+/** A JSON text of the same value that is one line for everybody, and steers no terminal. */
 export function steadyJson(text: string): string {
   return text.replace(
     /[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g,

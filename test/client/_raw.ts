@@ -38,8 +38,9 @@ export function raw(args: readonly string[] = [], options: Partial<StdioOptions>
 let near = 0
 
 /**
- * The transport to a raw server in this process, each connection to one of its own, over a real socket: for what has nothing
- * to do with programs, as each of them costs a tenth of a second. It knows no tools that need one, such as `pid`; `who` tells it from others.
+ * The transport to a raw server in this process, each connection to one of its own, over a real socket: for what
+ * has nothing to do with programs, as each of them costs a tenth of a second. It knows no tools that need one, such
+ * as `pid`; `who` tells it from others.
  */
 export function rawNear(
   options: Partial<RawOptions> = {},

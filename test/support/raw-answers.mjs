@@ -4,8 +4,9 @@
 export const usual = { init: '2025-11-25', discover: 'hang' }
 
 /**
- * A server with no manners but those of its options; the function that is answered takes a line. `write(text, done)`,
- * `say(line)` and `exit(code)` are what a program does, `who()` tells this server from others, and `own({ send })` gives more tools.
+ * A server with no manners but those of its options; the function that is answered takes a line.
+ * `write(text, done)`, `say(line)` and `exit(code)` are what a program does, `who()` tells this server from others,
+ * and `own({ send })` gives more tools.
  */
 export function createRawServer(options, { write, say, exit, who, own = () => ({}) }) {
   const asked = new Map()

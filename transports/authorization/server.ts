@@ -427,7 +427,7 @@ export class AuthorizationServer {
     this.#showError(ctx, why === null ? error : `${error}: ${why}`)
   }
 
-  /** The library knows of none, as all of them are the resource's; and of ways to answer that are not taken here. */
+  /** In the metadata: to the library all are the resource's, and it names ways to answer that are not taken here. */
   async #tellScopes(ctx: KoaContextWithOIDC, next: () => Promise<unknown>): Promise<void> {
     await next()
     const { body } = ctx

@@ -148,6 +148,13 @@ test('a wrong logger is refused with BAD_OPTION and leaves nothing', async () =>
   assert.is(process.listenerCount('uncaughtException'), listeners)
 })
 
+/** A crash that is written, by a program of `counting`. */
+const crashing = `const ref = (await tree.children())[0].ref
+    ref.cast('crash')
+    await new Promise((resolve) => subscribe('progress', resolve))
+    while (!loaded()) await new Promise((resolve) => setImmediate(resolve))
+    await tree.stop()
+    await new Promise((resolve) => setTimeout(resolve, 50))`
 const counting = `
   import { createRequire } from 'node:module'
   import { defineActor, startSupervisor, childSpec, subscribe } from ${JSON.stringify(runtimeUrl)}
@@ -160,12 +167,7 @@ const counting = `
 test('by default reports are JSON lines on stderr, and pino loads with the first', async (t) => {
   const program = `${counting}
     tell('started')
-    const ref = (await tree.children())[0].ref
-    ref.cast('crash')
-    await new Promise((resolve) => subscribe('progress', resolve))
-    while (!loaded()) await new Promise((resolve) => setImmediate(resolve))
-    await tree.stop()
-    await new Promise((resolve) => setTimeout(resolve, 50))
+    ${crashing}
     tell('stopped')
   `
   const { code, stdout, stderr } = await runProgram(t, program)
@@ -195,12 +197,7 @@ test('by default reports are JSON lines on stderr, and pino loads with the first
 
 test('the texts of an error are bounded in its line, and how much is left out is said', async (t) => {
   const program = `${counting.replace("new Error('boom')", "new Error('x'.repeat(4_000_000))")}
-    const ref = (await tree.children())[0].ref
-    ref.cast('crash')
-    await new Promise((resolve) => subscribe('progress', resolve))
-    while (!loaded()) await new Promise((resolve) => setImmediate(resolve))
-    await tree.stop()
-    await new Promise((resolve) => setTimeout(resolve, 50))
+    ${crashing}
   `
   const { code, stderr } = await runProgram(t, program)
   assert.is(code, 0)
@@ -213,12 +210,7 @@ test('the texts of an error are bounded in its line, and how much is left out is
 test('a line in JSON is one line for everybody, and steers no terminal', async (t) => {
   const hostile = 'a\\u2028b\\u009b31mc\\u007fd\\u202ee'
   const program = `${counting.replace("new Error('boom')", `new Error('${hostile}')`)}
-    const ref = (await tree.children())[0].ref
-    ref.cast('crash')
-    await new Promise((resolve) => subscribe('progress', resolve))
-    while (!loaded()) await new Promise((resolve) => setImmediate(resolve))
-    await tree.stop()
-    await new Promise((resolve) => setTimeout(resolve, 50))
+    ${crashing}
   `
   const { stderr } = await runProgram(t, program)
   assert.not.match(stderr, /[\u007f-\u009f\u2028\u202e]/)
