@@ -350,7 +350,12 @@ function ancestors(process: Process): string[] {
 
 export function abortReason(name: string, reason: ExitReason): Error {
   if (reason.type === 'crash' && isError(reason.error)) return reason.error
-  return Object.assign(new Error(`${name} has ended: ${reason.type}`), { name: 'AbortError' })
+  const { stackTraceLimit } = Error
+  // each call whose signal was read ends with one: a stack, of the runtime only, costs more than all else of it
+  Reflect.set(Error, 'stackTraceLimit', 0)
+  const error = Object.assign(new Error(`${name} has ended: ${reason.type}`), { name: 'AbortError' })
+  Reflect.set(Error, 'stackTraceLimit', stackTraceLimit)
+  return error
 }
 
 /** Tells once of the end of one process, unless cancelled (OTP: monitor). */

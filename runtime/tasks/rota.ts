@@ -18,8 +18,9 @@ const longestRest = 5_000
 const company = 2_000
 /** The last turns that say how long one is waited for. */
 const smoothing = 8
-/** The processor time is read once in so many ms at most. */
+/** The processor time is read once in so many ms at most; where nothing took long lately, more rarely. */
 const cpuEvery = 10
+const cpuEveryAtRest = 100
 
 /** What a rota takes of a world. */
 export type RotaWorld = Pick<World, 'now' | 'cpu' | 'setImmediate' | 'setTimeout' | 'clearTimeout'>
@@ -148,7 +149,8 @@ export class Rota {
   /** The moment at which a piece begins. */
   #begin(): number {
     const at = this.#world.now()
-    if (at - this.#read.at > cpuEvery) this.#read = { at, cpu: this.#world.cpu() }
+    const every = at - this.#longAt < company ? cpuEvery : cpuEveryAtRest
+    if (at - this.#read.at > every) this.#read = { at, cpu: this.#world.cpu() }
     return at
   }
 
@@ -160,12 +162,12 @@ export class Rota {
 
   #rest(caller: string, ms: number): void {
     if (caller === this.#anybody || !this.#rests) return
+    const now = this.#world.now()
+    this.#longAt = now
     // a machine that is busy otherwise makes short pieces long
     const own = Math.min(ms, this.#world.cpu() - this.#read.cpu)
     if (own <= long) return
-    const now = this.#world.now()
     this.#see(caller)
-    this.#longAt = now
     if (now - this.#changedAt < company)
       this.#resting.set(caller, now + Math.min(restFactor * own, longestRest))
   }

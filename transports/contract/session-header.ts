@@ -1,5 +1,5 @@
 import type { Revision } from '../../protocol/dialects/dialect.js'
-import { dialectOf, handshakesOf, revisionWithoutHeader } from '../../protocol/dialects/versions.js'
+import { handshakesOf, isSupported, revisionWithoutHeader } from '../../protocol/dialects/versions.js'
 import { ProtocolError } from '../../protocol/wire/errors.js'
 import type { Peer } from './contract.js'
 
@@ -23,7 +23,7 @@ export function sessionIn(headers: Peer['headers'], spoken: readonly Revision[])
 /** `2025-03-26` counts as no header, since that is what none means. */
 function isSpoken(revision: string | readonly string[], spoken: readonly Revision[]): boolean {
   if (revision === revisionWithoutHeader) return true
-  return typeof revision === 'string' && dialectOf(revision, handshakesOf(spoken)) !== undefined
+  return typeof revision === 'string' && isSupported(revision) && spoken.includes(revision)
 }
 
 /** Its answer has no id: no client waits for one under the id of a request that was not read. */

@@ -118,7 +118,7 @@ class StdioLink implements Link {
 
   #write(line: string): void {
     if (this.#isWriting) return this.#writeLater({ length: line.length, line: () => line })
-    if (this.#unwritten === '') this.#scope.world.queueMicrotask(() => this.#flush())
+    if (this.#unwritten === '') this.#scope.world.setImmediate(() => this.#flush())
     this.#unwritten += `${line}\n`
     // bytes are counted by the pipe, characters here: never many of these
     if (this.#unwritten.length >= longestTurn) this.#flush()
