@@ -202,7 +202,7 @@ export class AuthFlow {
     if (refreshed !== undefined) return refreshed
     const library = await loadLibrary(ask)
     const scope = this.#scope(found, renewal, before)
-    if (stepUp && before !== undefined && hasScopes(before.scope, scope))
+    if (stepUp && before?.steppedUpTo !== undefined && hasScopes(before.steppedUpTo, scope))
       throw authFailed(`the server wants scopes that were asked for already: ${quotable(scope)}`)
     const registration = { ask, metadata, settings, world: this.#world }
     // a refresh keeps its key: it is bound, too
@@ -217,9 +217,11 @@ export class AuthFlow {
       await this.#forgetIfUnknown(error, found, undefined)
       throw error
     }
-    // the scopes that were asked for: to ask again for those that were not given is of no use
     const now = this.#world.date()
-    const tokens = { ...tokensOf(answer, { scope, issuer, key, now }), scope }
+    // the scopes that were asked for: those that were not given are asked for once more where a server wants them
+    const steppedUpTo = stepUp ? scope : before?.steppedUpTo
+    const asked = { scope, ...(steppedUpTo !== undefined && { steppedUpTo }) }
+    const tokens = { ...tokensOf(answer, { scope, issuer, key, now }), ...asked }
     const keep = (): Promise<TokenSet> => this.#keep(tokens, found)
     const kept = stepUp ? settings.storage.exclusive(this.#shelf.lockKey, keep, signal) : keep()
     return settings.grant === 'authorization_code'
@@ -286,7 +288,7 @@ export class AuthFlow {
 
   async #trade(found: Discovered, before: TokenSet, client: KnownClient): Promise<TokenSet> {
     const { metadata, resource } = found
-    const { refreshToken, scope, key } = before
+    const { refreshToken, scope, steppedUpTo, key } = before
     const { signal } = new AbortController()
     const library = await loadLibrary(await this.#asker(signal))
     const binding = this.#bindingTo(key)
@@ -295,7 +297,10 @@ export class AuthFlow {
       resource,
     })
     const now = this.#world.date()
-    const tokens = { ...tokensOf(answer, { scope, issuer: metadata.issuer, key, before, now }), scope }
+    const tokens = {
+      ...tokensOf(answer, { scope, issuer: metadata.issuer, key, before, now }),
+      ...{ scope, ...(steppedUpTo !== undefined && { steppedUpTo }) },
+    }
     return this.#keep(tokens, found, refreshToken)
   }
 

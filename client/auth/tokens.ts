@@ -13,6 +13,8 @@ export interface TokenSet {
   readonly lifetime?: number | undefined
   /** As given, where that differs from what was asked for. */
   readonly scope: string | undefined
+  /** What was asked for because a server had refused a token without it. */
+  readonly steppedUpTo?: string | undefined
   readonly issuer: string
   /** What the access token is bound to (RFC 9449); undefined for a bearer token. */
   readonly key?: ProofKey | undefined
@@ -128,6 +130,7 @@ function readTokens(value: JsonObject | undefined, issuer: string): TokenSet | u
   const { expiresAt, lifetime, client } = value
   // a lost key makes the tokens worthless
   const key = readProofKey(value.key)
+  const steppedUpTo = textOf(value.steppedUpTo)
   if (key === undefined && value.key !== undefined) return undefined
   return {
     accessToken,
@@ -135,6 +138,7 @@ function readTokens(value: JsonObject | undefined, issuer: string): TokenSet | u
     expiresAt: typeof expiresAt === 'number' ? expiresAt : undefined,
     lifetime: typeof lifetime === 'number' ? lifetime : undefined,
     scope: textOf(value.scope),
+    ...(steppedUpTo !== undefined && { steppedUpTo }),
     issuer,
     ...(key !== undefined && { key }),
     ...(isObject(client) && { client }),

@@ -6,7 +6,6 @@ import type { Seat, StartedUpstream, Upstreams } from 'caduceus/server'
 import { veiled, veilOf } from '../../client/fleet/veil.js'
 import { isObject } from '../../protocol/wire/json.js'
 import { messageOf } from '../../runtime/base/errors.js'
-import { isLoopback } from '../../transports/http/listen/guard.js'
 import { aboutServer } from '../base/failure.js'
 import { type FoundServer, mostOfHost, serversIn } from '../hosts/host-files.js'
 import type { Invocation } from '../base/invocation.js'
@@ -242,15 +241,17 @@ export class Roster implements Upstreams {
   }
 }
 
-/** Names of this machine are one. */
+/** The usual names of this machine are one: another address of it is another server's. */
 function isSameAddress(url: unknown, own: string | undefined): boolean {
   if (own === undefined || typeof url !== 'string' || !URL.canParse(url)) return false
   const [one, other] = [url, own].map((text) => {
     const { hostname, port, pathname } = new URL(text)
-    return `${isLoopback(hostname.replace(/^\[|\]$/g, '')) ? 'here' : hostname}:${port}${pathname}`
+    return `${here.has(hostname) ? 'here' : hostname}:${port}${pathname}`
   })
   return one === other
 }
+
+const here: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]'])
 
 interface MemberFacts extends Pick<Member, 'text' | 'optionsText'> {
   readonly entry: FoundServer['entry']

@@ -109,19 +109,24 @@ export class WaitingLine<Item> {
 /** About as many as its JSON has: to write it again would take as long as to read it. */
 function charactersOf(params: unknown): number {
   let count = 0
-  const left: unknown[] = [params]
-  while (left.length > 0) {
-    const value = left.pop()
+  const left: object[] = []
+  const add = (value: unknown): void => {
     if (typeof value === 'string') count += value.length + 2
-    else if (typeof value !== 'object' || value === null) count += 4
-    else {
-      const all = Object.entries(value)
-      count += 1 + Math.max(1, all.length)
-      for (const [name, each] of all) {
-        if (!Array.isArray(value)) count += name.length + 3
-        left.push(each)
+    else if (typeof value === 'object' && value !== null) left.push(value)
+    else count += 5
+  }
+  add(params)
+  for (let next = left.pop(); next !== undefined; next = left.pop()) {
+    count += 1
+    // no pairs of names and values: an array may have a quarter of a million
+    if (Array.isArray(next)) {
+      count += next.length
+      for (const each of next) add(each)
+    } else
+      for (const name of Object.keys(next)) {
+        count += name.length + 4
+        add(Reflect.get(next, name))
       }
-    }
   }
   return count
 }

@@ -39,8 +39,8 @@ export interface UpstreamComponents {
    * offers, or whose definition is held back.
    */
   absent(name: string, peer: Peer): McpError | undefined
-  /** This gateway, and those behind it. */
-  gateways(): readonly string[]
+  /** An id that only this gateway has. */
+  readonly gateway: string
   /**
    * Starts those of which nothing is known, and resolves when it is; undefined when there are none. Never
    * rejects.
@@ -246,9 +246,14 @@ export class Catalog {
     return this.#upstream !== undefined
   }
 
-  /** See `UpstreamComponents`; none where no servers are behind this one. */
-  gateways(): readonly string[] {
-    return this.#upstream?.gateways() ?? []
+  /** See `UpstreamComponents`; undefined where no servers are behind this one. */
+  get gateway(): string | undefined {
+    return this.#upstream?.gateway
+  }
+
+  /** The gateways that a component came through, the nearest first. */
+  throughOf(kind: Component['kind'], key: string): readonly string[] {
+    return (this.#shelf(kind) as unknown as Shelf<Component, never>).get(key)?.relayed?.through ?? []
   }
 
   /** See `UpstreamComponents`. */

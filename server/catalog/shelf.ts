@@ -42,7 +42,7 @@ interface View<Component, M extends ListMethod> {
 }
 
 interface MayBeRelayed {
-  readonly relayed?: Pick<Relayed, 'entry'> | undefined
+  readonly relayed?: Pick<Relayed, 'entry' | 'through'> | undefined
 }
 
 /** Characters of one page, as JSON, as far as it is of servers behind a gateway. */

@@ -8,13 +8,6 @@ export interface StateValue {
   readonly version: number
 }
 
-/** A value that was taken, by the number that it got, and what it replaced. */
-export interface StateChange {
-  readonly key: string
-  readonly before: unknown
-  readonly version: number
-}
-
 const nothing: Readonly<Record<string, never>> = Object.freeze({})
 const absent: StateValue = Object.freeze({ value: undefined, version: 0 })
 
@@ -32,21 +25,12 @@ export class SessionState {
   }
 
   /** Takes a value if nobody changed it since `version`; otherwise answers the current one. */
-  swap(key: string, version: number, value: unknown): StateChange | StateValue {
+  swap(key: string, version: number, value: unknown): StateValue | undefined {
     const current = this.read(key)
     if (current.version !== version) return current
-    this.#put(key, value)
-    return { key, before: current.value, version: this.read(key).version }
-  }
-
-  /** Puts back what was there before, unless it has been changed since. */
-  undo({ key, before, version }: StateChange): void {
-    if (this.read(key).version === version) this.#put(key, before)
-  }
-
-  #put(key: string, value: unknown): void {
     if (value === undefined) this.#values.delete(key)
     else this.#values.set(key, { value, version: ++this.#changes })
+    return undefined
   }
 
   /** Replaces all values. Calls that have read older ones run their change again. */

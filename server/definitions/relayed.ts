@@ -10,6 +10,8 @@ export interface Relayed {
   readonly own: string
   /** Its entry in lists: as it came, but for its name. */
   readonly entry: JsonObject
+  /** The gateways that it came through, the nearest first; absent: none that is known. */
+  readonly through?: readonly string[] | undefined
   /** Makes the request there; its result goes out as it came. Rejects with McpError. */
   run(params: object, ctx: ToolContext): Promise<JsonObject>
   /** Whether nobody knows yet that it is there: then whoever reads it is told so. */

@@ -164,6 +164,8 @@ export interface UpstreamLists {
   readonly toolsKnown?: boolean
   /** The same of its templates, if none of them is left out. */
   readonly templatesKnown?: boolean
+  /** The gateways that entries came through, the nearest first, by list and what is listed. */
+  readonly through?: Readonly<Record<string, readonly string[]>>
 }
 
 /** Whose a name or an address is that is listed here. */

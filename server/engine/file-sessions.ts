@@ -12,7 +12,7 @@ import type { World } from '../../runtime/time/world.js'
 import { ServerError } from '../base/errors.js'
 import { Turns } from '../base/turns.js'
 import { decodeRecord, encodeRecord, sessionFiles } from './session-file.js'
-import type { SessionLimits, SessionRecord, SessionStore } from './session-store.js'
+import type { CheckedSessionStore, SessionLimits, SessionRecord } from './session-store.js'
 
 export interface FileSessionsOptions extends SessionLimits {
   /** It holds nothing but these sessions. */
@@ -49,7 +49,7 @@ interface Waiting {
  * Sessions in files (mode 0600), one each, replaced in one step: a kill at any moment leaves the old record or
  * the new one.
  */
-export class FileSessions implements SessionStore {
+export class FileSessions implements CheckedSessionStore {
   readonly #options: FileSessionsOptions
   readonly #world: World
   /** By file name, in the order of saving: the first is the next to be dropped. */
@@ -73,6 +73,10 @@ export class FileSessions implements SessionStore {
   async save(record: SessionRecord): Promise<void> {
     await this.#put(record)
     await this.#keepBound()
+  }
+
+  check(record: SessionRecord): void {
+    this.#encode(record)
   }
 
   delete(id: string): Promise<void> {
@@ -125,19 +129,23 @@ export class FileSessions implements SessionStore {
   }
 
   async #write(name: string, record: SessionRecord): Promise<void> {
-    const { folder, maxBytes, durable } = this.#options
+    const { folder, durable } = this.#options
     const version =
       this.#kept.get(name)?.version ?? (this.#kept.has(name) ? (await this.#read(name))?.version : undefined)
     if (version !== undefined && version > record.version) return
-    const bytes = encodeRecord(record)
-    if (bytes.length > maxBytes) {
-      const problem = `the state of a session: expected at most ${maxBytes} bytes, got ${bytes.length}`
-      throw new ServerError('BAD_STATE', problem)
-    }
+    const bytes = this.#encode(record)
     const at = this.#world.date()
     await replaceFile(folder, name, bytes, { at, durable, id: this.#world.id })
     this.#kept.delete(name)
     this.#kept.set(name, { at, version: record.version })
+  }
+
+  #encode(record: SessionRecord): Buffer {
+    const { maxBytes } = this.#options
+    const bytes = encodeRecord(record)
+    if (bytes.length <= maxBytes) return bytes
+    const problem = `the state of a session: expected at most ${maxBytes} bytes, got ${bytes.length}`
+    throw new ServerError('BAD_STATE', problem)
   }
 
   async #remove(name: string): Promise<void> {

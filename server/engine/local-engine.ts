@@ -5,7 +5,7 @@ import { optionError } from '../base/errors.js'
 import type { Secrets } from '../base/sealing.js'
 import type { ClusterEngine } from './engine.js'
 import type { SealedIds } from './sealed-ids.js'
-import type { SessionLimits, SessionStore } from './session-store.js'
+import type { SessionLimits, CheckedSessionStore } from './session-store.js'
 import type { TaskStore } from './task-store.js'
 import type { ValueEngine } from './values.js'
 
@@ -32,7 +32,7 @@ export interface LocalEngineParts {
 
 /** A local engine that is open. */
 export interface OpenEngine {
-  readonly sessions: SessionStore
+  readonly sessions: CheckedSessionStore
   readonly tasks: TaskStore
   /** Where logins of users are kept; absent: nowhere. */
   readonly values?: ValueEngine

@@ -53,6 +53,12 @@ export interface SessionStore {
   delete(id: string): unknown
 }
 
+/** A store of ours, which knows what it can never save. */
+export interface CheckedSessionStore extends SessionStore {
+  /** Throws BAD_STATE for a record that no `save` would ever take: asked before a change of state counts. */
+  check?(record: SessionRecord): void
+}
+
 /** The sessions of a program, in memory: they survive restarts of the group, and not the program's end. */
 export class MemorySessions implements SessionStore {
   readonly #limits: SessionLimits

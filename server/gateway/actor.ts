@@ -143,8 +143,6 @@ interface UpstreamState {
   reason: unknown
   /** What was told of entries that are left out. */
   leftOut: string
-  /** The gateways that its lists came through. */
-  gateways: readonly string[]
   undo: (() => void)[]
   /** The lists that the names in its options have been compared with. */
   checked: UpstreamLists | undefined
@@ -658,7 +656,6 @@ class Gateway {
       const { lists, leftOut } = fetched
       const { record } = place
       record.lists = lists
-      place.gateways = fetched.gateways
       if (fetched.isWhole) this.#keep(place, false)
       this.#change()
       // a server that tells of changes often does not tell of the same fault each time
@@ -755,7 +752,6 @@ class Gateway {
       problem: '',
       reason: undefined,
       leftOut: '',
-      gateways: [],
       undo: [],
       checked: undefined,
       lentAt: Number.NEGATIVE_INFINITY,
@@ -1070,7 +1066,7 @@ class Gateway {
           heldNames.set(nameIn(component), [...others, { component, refuse }])
         }
         const isHidden = isGone || why !== undefined
-        const text = JSON.stringify([link.name, relayed?.own, relayed?.entry, scopes])
+        const text = JSON.stringify([link.name, relayed?.own, relayed?.entry, relayed?.through, scopes])
         size += text.length
         const known = this.#held.get(keyOf(component))
         const isSame =
@@ -1158,7 +1154,7 @@ class Gateway {
           : instructionsFor((name) => ruled.get(name)?.some((each) => isAllowed(peer, each)) ?? true),
       find: (uri) => this.#find(uri),
       absent: (name, peer) => this.#absent(name, peer),
-      gateways: () => [this.#id, ...[...this.#places.values()].flatMap(({ gateways }) => gateways)],
+      gateway: this.#id,
       wake: () => this.#awake(),
       mayComplete: [...this.#places.values()].some(
         ({ link, record, isSettled }) => record.lists === undefined && (link.isLazy || !isSettled),

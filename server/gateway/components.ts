@@ -435,6 +435,7 @@ function toolOf(
     relayed: {
       server: link.name,
       own: entry.name,
+      through: link.throughOf('tools', entry.name),
       entry:
         task === 'forbidden' && execution !== undefined
           ? without({ ...entry, name }, 'execution')
@@ -470,6 +471,7 @@ function resourceOf(link: UpstreamLink, entry: JsonObject, uri: string): Resourc
   const relayed: Relayed = {
     server: link.name,
     own,
+    through: link.throughOf('resources', own),
     entry: { ...entry, uri },
     run: (params, ctx) => link.relay(ctx, readOf({ ...params, uri: own }, own)),
     want: (peer, asker) => link.want(own, uri, peer, asker),
@@ -504,6 +506,7 @@ function templateOf(
   const relayed: Relayed = {
     server: link.name,
     own,
+    through: link.throughOf('templates', own),
     entry: { ...entry, uriTemplate },
     // a read has an address: `foundAt` says what becomes of it
     run: unused,
@@ -544,6 +547,7 @@ function promptOf(link: UpstreamLink, entry: JsonObject & { name: string }, name
   const relayed: Relayed = {
     server: link.name,
     own: entry.name,
+    through: link.throughOf('prompts', entry.name),
     entry: { ...entry, name },
     run: (params, ctx) =>
       link.relay(ctx, {

@@ -31,6 +31,7 @@ import type { GatewayLogins } from '../holdings/gateway-logins.js'
 import { type Verdict, verdictOf } from './breaker.js'
 import { type Filter, filterOf } from './filter.js'
 import { Gate } from './gate.js'
+import { type ListName, placeIn } from './lists.js'
 import { schemesOf } from './names.js'
 import { needsSignIn, signedIn, whetherReady } from './sign-ins.js'
 import { Wants } from './wants.js'
@@ -418,6 +419,13 @@ export class UpstreamLink {
     const tool = { name: signInTool, description, inputSchema: { type: 'object' } }
     const { tools, ...others } = lists ?? { tools: [], resources: [], templates: [], prompts: [] }
     return { ...others, tools: [...tools, tool] }
+  }
+
+  /** The gateways that an entry came through, if its server said so. */
+  throughOf(list: ListName, own: string): readonly string[] | undefined {
+    const { through = {} } = this.#input.record.lists ?? {}
+    const key = placeIn(list, own)
+    return Object.hasOwn(through, key) ? through[key] : undefined
   }
 
   /** The schemes of the addresses and templates that it lists. */

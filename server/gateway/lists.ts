@@ -2,7 +2,7 @@ import { cut } from '../../runtime/base/cut.js'
 import { messageOf } from '../../runtime/base/errors.js'
 import { errorCodes, McpError } from '../../protocol/wire/errors.js'
 import { isObject, type JsonObject } from '../../protocol/wire/json.js'
-import { gatewaysIn, mostGateways, withGateways } from '../catalog/gateways.js'
+import { gatewaysIn, mostGateways, withGateways, withoutGateways } from '../catalog/gateways.js'
 import type { Clock } from '../../runtime/time/clock.js'
 import type { Upstream, UpstreamLists } from '../definitions/upstreams.js'
 
@@ -23,27 +23,21 @@ const patience = 5_000
 /** The same of a server that has let some be waited for in vain. */
 const lessPatience = 500
 
-type ListName = Exclude<keyof UpstreamLists, 'toolsKnown' | 'templatesKnown'>
+/** A list of what a server has, by what `UpstreamLists` calls it. */
+export type ListName = Exclude<keyof UpstreamLists, 'toolsKnown' | 'templatesKnown' | 'through'>
 
-/** What a server says it has, the request for it, and where it stands in the answer. */
+/** What a server says it has, the request for it, where it stands in the answer, and what names an entry. */
 const requests = {
-  tools: ['tools', 'tools/list', 'tools'],
-  resources: ['resources', 'resources/list', 'resources'],
-  templates: ['resources', 'resources/templates/list', 'resourceTemplates'],
-  prompts: ['prompts', 'prompts/list', 'prompts'],
-} as const satisfies Readonly<Record<ListName, readonly [string, string, string]>>
+  tools: ['tools', 'tools/list', 'tools', 'name'],
+  resources: ['resources', 'resources/list', 'resources', 'uri'],
+  templates: ['resources', 'resources/templates/list', 'resourceTemplates', 'uriTemplate'],
+  prompts: ['prompts', 'prompts/list', 'prompts', 'name'],
+} as const satisfies Readonly<Record<ListName, readonly [string, string, string, string]>>
 
 /** Lists that are not taken: what a server had before stays. */
 export class ListsTooLong extends Error {
   constructor() {
     super(`its lists have more than ${maxBytes} bytes`)
-  }
-}
-
-/** Nor are these: all that is here would be there, and here again, under longer and longer names. */
-export class LoopedLists extends Error {
-  constructor() {
-    super('this gateway is among its own servers, or theirs: its lists are not taken')
   }
 }
 
@@ -56,8 +50,6 @@ export interface Fetched {
   readonly problem: string
   /** Whether none of them is waited for. */
   readonly isWhole: boolean
-  /** The gateways that they came through. */
-  readonly gateways: readonly string[]
 }
 
 export interface FetchOptions {
@@ -77,7 +69,7 @@ export interface FetchOptions {
 
 /**
  * One list that a server cannot give, or is slow to give, costs none of the others. Rejects where it gives
- * none, and with ListsTooLong and LoopedLists.
+ * none, and with ListsTooLong.
  */
 export async function fetchLists(
   client: Upstream,
@@ -95,10 +87,21 @@ export async function fetchLists(
   /** Lists that the server has told, or has said that it knows none. */
   const told = new Set<ListName>()
   let bytes = 0
-  const gateways = new Set<string>()
+  const through = new Map<string, readonly string[]>(Object.entries(former?.through ?? {}))
   const fetch = async (name: ListName): Promise<JsonObject[]> => {
-    const [, method, field] = requests[name]
+    const [, method, field, key] = requests[name]
     const all: JsonObject[] = []
+    let own = 0
+    const ways = new Map<string, readonly string[]>()
+    const add = (entry: JsonObject): void => {
+      const way = gatewaysIn(entry)
+      // all that is here would be there, and here again, under longer and longer names
+      if (gateway !== undefined && (way.includes(gateway) || way.length >= mostGateways)) own += 1
+      else {
+        all.push(withoutGateways(entry))
+        if (way.length > 0) ways.set(placeIn(name, String(entry[key])), way)
+      }
+    }
     const most = name === 'templates' ? maxTemplates : maxEntries
     const seen = new Set<unknown>()
     let cursor: unknown
@@ -108,21 +111,22 @@ export async function fetchLists(
       const place = cursor === undefined ? {} : { cursor }
       const params = gateway === undefined ? place : withGateways(place, [gateway])
       const page = (await client.request(method, params, { signal, fresh: true, onBadEntry })) as JsonObject
-      for (const id of gatewaysIn(page)) gateways.add(id)
-      if (gateway !== undefined && gateways.has(gateway)) throw new LoopedLists()
       const text = JSON.stringify(page)
       bytes += Buffer.byteLength(text)
       if (bytes > maxBytes) throw new ListsTooLong()
       const listed: unknown[] = Array.isArray(page[field]) ? page[field] : []
       const entries = text.length > maxEntryText ? withoutLong(listed, method, onBadEntry) : listed
       const room = most - all.length
-      for (const entry of entries.slice(0, room)) if (isObject(entry)) all.push(entry)
+      for (const entry of entries.slice(0, room)) if (isObject(entry)) add(entry)
       cursor = page.nextCursor
       isMore = entries.length > room || (cursor !== undefined && !seen.has(cursor))
       // a list may have no end
     } while (isMore && seen.size < maxPages && all.length < most)
     if (isMore) cuts.push(`${method}: all after ${all.length} entries in ${seen.size} pages`)
     if (name === 'templates') areCut = isMore
+    for (const place of through.keys()) if (place.startsWith(placeIn(name, ''))) through.delete(place)
+    for (const [place, way] of ways) through.set(place, way)
+    if (own > 0) cuts.push(`${method}: ${own} entries of this gateway itself, which is behind this server`)
     return all
   }
   const { capabilities = {} } = client.server ?? {}
@@ -142,7 +146,7 @@ export async function fetchLists(
       given += 1
       told.add(name)
     } catch (error) {
-      if (error instanceof ListsTooLong || error instanceof LoopedLists) throw error
+      if (error instanceof ListsTooLong) throw error
       refused ??= error
       if (isUnknownMethod(error)) {
         // older servers have resources, and do not know templates
@@ -171,11 +175,11 @@ export async function fetchLists(
       lists: {
         ...{ tools, resources, templates: listOf('templates'), prompts: listOf('prompts') },
         ...{ toolsKnown, templatesKnown },
+        ...(through.size > 0 && { through: Object.fromEntries(through) }),
       },
       leftOut: [...cuts, ...left, ...more].join('; '),
       problem: [...failed, ...waits].join('; '),
       isWhole: late.length === 0,
-      gateways: [...gateways].slice(0, mostGateways),
     }
   }
   const timer = clock.setTimeout(() => {
@@ -188,6 +192,11 @@ export async function fetchLists(
   }
   if (given === 0 && refused !== undefined) throw refused
   return fetched()
+}
+
+/** Where it says which gateways an entry came through. */
+export function placeIn(list: ListName, own: string): string {
+  return `${list} ${own}`
 }
 
 function withoutLong(
@@ -208,7 +217,7 @@ function isUnknownMethod(error: unknown): boolean {
 
 /** Why lists could not be had, for whoever runs the gateway. */
 export function whyNot(error: unknown): string {
-  return error instanceof ListsTooLong || error instanceof LoopedLists
+  return error instanceof ListsTooLong
     ? error.message
     : `its lists could not be had: ${toldOf(messageOf(error))}`
 }

@@ -143,8 +143,8 @@ export interface ServerTimeoutOptions {
   readonly request?: number
   /**
    * That a request may wait because handlers take all the time of the event loop. One that would wait longer, as
-   * things went lately, is refused at once, as beyond `limits.waiting`. Default 10,000; less where people wait,
-   * such as 500; Infinity: never.
+   * things went lately, is refused at once, as beyond `limits.waiting`. Default 10,000, and Infinity, never, on
+   * standard input, where all is one client's; less where people wait, such as 500.
    */
   readonly waiting?: number
   /** To answer a question (`ctx.elicit`), at most 24 h in 2026-07-28. Default 10 min. */
@@ -206,7 +206,7 @@ export const readTimeouts = readGroup({
   idle: orElse(readMs, 30 * 60_000),
   hibernateAfter: orElse(readMs, 30_000),
   request: orElse(readMs, 30 * 60_000),
-  waiting: orElse(readMs, 10_000),
+  waiting: orElse(readMs, undefined),
   question: orElse(readMs, 10 * 60_000),
   drain: orElse(readDelay, 10_000),
 })
@@ -251,8 +251,10 @@ export function readServerOptions(
   if (shared !== undefined && transport.name === 'stdio')
     throw bad('engine', 'one of this program alone on standard input, which has one client', shared.name)
   const { name = definition.info.name, revisions = usualRevisions(definition) } = read
+  const { waiting = transport.name === 'stdio' ? Number.POSITIVE_INFINITY : 10_000 } = read.timeouts
   return Object.freeze({
     ...read,
+    timeouts: { ...read.timeouts, waiting },
     definition,
     parts,
     name,

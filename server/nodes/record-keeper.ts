@@ -1,8 +1,8 @@
 import { TransportError } from '../../transports/base/errors.js'
-import type { SessionRecord, SessionStore } from '../engine/session-store.js'
+import type { CheckedSessionStore, SessionRecord } from '../engine/session-store.js'
 import type { Claims } from './claims.js'
 import type { Engine } from '../engine/engine.js'
-import { recordOf, recordText } from './record-text.js'
+import { checkRecord, recordOf, recordText } from './record-text.js'
 import type { Seal, SealedAs } from './seal.js'
 import { isUnavailable } from './unavailable.js'
 
@@ -32,7 +32,7 @@ export interface Unsaved {
  * The records of the sessions of all nodes: a node saves and deletes those that it owns. One that no node has
  * written for its session is not read, and stays until it expires: it may be good for nodes with other keys.
  */
-export class RecordKeeper implements SessionStore {
+export class RecordKeeper implements CheckedSessionStore {
   readonly #input: RecordKeeperInput
   #unsaved: Unsaved = { count: 0, problem: '' }
 
@@ -58,6 +58,10 @@ export class RecordKeeper implements SessionStore {
     if (record !== undefined && claim?.epoch !== undefined && isNewer(record, claim.saved))
       claim.saved = { text, version: record.version, ttl }
     return record
+  }
+
+  check(record: SessionRecord): void {
+    checkRecord(record)
   }
 
   async save(record: SessionRecord): Promise<void> {

@@ -8,10 +8,22 @@ const binary = 'v8 '
  * something, such as a Date in the session's state. Throws BAD_STATE if that fails.
  */
 export function recordText(record: SessionRecord): string {
+  return isPlain(record) ? JSON.stringify(record) : binary + serialize(record).toString('base64')
+}
+
+/** Throws BAD_STATE where `recordText` would. */
+export function checkRecord(record: SessionRecord): void {
+  if (!isPlain(record)) serialize(record)
+}
+
+function isPlain(record: SessionRecord): boolean {
   const known = Object.values(record).filter((value) => value !== undefined)
-  if (isAllJson(known, 0)) return JSON.stringify(record)
+  return isAllJson(known, 0)
+}
+
+function serialize(record: SessionRecord): Buffer {
   try {
-    return binary + v8().serialize(record).toString('base64')
+    return v8().serialize(record)
   } catch (cause) {
     const problem = 'the state of a session: expected values that can be copied'
     throw new ServerError('BAD_STATE', problem, { cause })

@@ -1,6 +1,7 @@
 import { hasCapability, missingCapability } from '../../protocol/dialects/capabilities.js'
 import { acceptsRequest, type Dialect } from '../../protocol/dialects/dialect.js'
 import { errorCodes, McpError, unknownMethod } from '../../protocol/wire/errors.js'
+import type { JsonObject } from '../../protocol/wire/json.js'
 import type { JsonRpcRequest } from '../../protocol/wire/jsonrpc.js'
 import {
   isMethod,
@@ -21,6 +22,7 @@ import { isOwnable, planMethod, planOwned } from './low-level.js'
 import type { MethodDefinition } from '../definitions/define-method.js'
 import { checkUsable } from '../definitions/session-needs.js'
 import { gatewaysIn, withGateways } from '../catalog/gateways.js'
+import type { Component } from '../catalog/catalog.js'
 import type { Immediate } from '../catalog/immediate.js'
 import { keep, noAnswerIn, type RouteScope, type Work } from './work.js'
 
@@ -48,19 +50,24 @@ const handlers: { readonly [M in Served]: (params: Params<M>, scope: RouteScope)
   'logging/setLevel': ({ level }) => keep('logging/setLevel', (wishes) => wishes.setLogLevel(level)),
 }
 
-/** What is whole only once all servers behind this one are known. */
-const lists: ReadonlySet<string> = new Set<Method>([
-  'tools/list',
-  'resources/list',
-  'resources/templates/list',
-  'prompts/list',
+type ListPlan = readonly [kind: Component['kind'], field: string, key: string]
+
+/** What is whole only once all servers behind this one are known: where its entries stand, and what names one. */
+const lists: ReadonlyMap<string, ListPlan> = new Map<string, ListPlan>([
+  ['tools/list', ['tool', 'tools', 'name']],
+  ['resources/list', ['resource', 'resources', 'uri']],
+  ['resources/templates/list', ['resourceTemplate', 'resourceTemplates', 'uriTemplate']],
+  ['prompts/list', ['prompt', 'prompts', 'name']],
 ])
 
 /** Throws McpError: -32601 for an unknown method, -32602 for bad params, -32600 for a second `initialize`. */
 export function route(request: JsonRpcRequest, scope: RouteScope): Immediate | Work {
   const { method } = request
-  if (lists.has(method)) {
-    if (scope.catalog.isExtended && gatewaysIn(request.params).length > 0) return forGateway(request, scope)
+  const list = lists.get(method)
+  if (list !== undefined) {
+    const { gateway } = scope.catalog
+    if (gateway !== undefined && gatewaysIn(request.params).length > 0)
+      return forGateway(request, scope, gateway, list)
     const known = scope.catalog.wake()
     if (known !== undefined) return routeOnce(known, request, scope)
   }
@@ -74,14 +81,28 @@ export function route(request: JsonRpcRequest, scope: RouteScope): Immediate | W
   }
 }
 
-/** A list for a gateway, which sees there whether it is among the servers behind this one. */
-function forGateway(request: JsonRpcRequest, scope: RouteScope): Work {
+/** A list for a gateway, which sees there what is its own: each entry says the way that it came. */
+function forGateway(
+  request: JsonRpcRequest,
+  scope: RouteScope,
+  gateway: string,
+  [kind, field, key]: ListPlan,
+): Work {
   const { catalog } = scope
-  const [own] = catalog.gateways()
-  if (own !== undefined && gatewaysIn(request.params).includes(own))
+  if (gatewaysIn(request.params).includes(gateway))
     throw McpError.invalidRequest('this gateway is among its own servers')
   const work = routeOnce(catalog.wake() ?? Promise.resolve(), request, scope)
-  return { ...work, run: async (ctx) => withGateways(await work.run(ctx), catalog.gateways()) }
+  return {
+    ...work,
+    async run(ctx) {
+      const result = (await work.run(ctx)) as JsonObject
+      const entries: JsonObject[] = Array.isArray(result[field]) ? result[field] : []
+      const told = entries.map((entry) =>
+        withGateways(entry, [gateway, ...catalog.throughOf(kind, String(entry[key]))]),
+      )
+      return { ...result, [field]: told }
+    },
+  }
 }
 
 function routeOnce(known: Promise<void>, request: JsonRpcRequest, scope: RouteScope): Work {

@@ -15,7 +15,6 @@ import { type ProcessRef, processOf, type RefOf } from '../../runtime/process/re
 import type { Sink, Peer, Response } from '../../transports/contract/contract.js'
 import { answerNow, encodedResult, refusal } from '../requests/answer.js'
 import type { OpenSessionFacts } from '../context/context.js'
-import type { StateChange } from '../context/session-state.js'
 import { AskError } from '../base/errors.js'
 import { route } from '../requests/router.js'
 import {
@@ -25,6 +24,7 @@ import {
   noteSession,
   openSession,
   recordSession,
+  unsavable,
   type Session,
   type SessionInput,
   wantFor,
@@ -101,11 +101,7 @@ export const sessionActor = defineActor({
     },
     read: (session, key: string) => session.state.read(key),
     swap: (session, { key, version, value }: { key: string; version: number; value: unknown }) =>
-      session.state.swap(key, version, value),
-    /** The last one first. */
-    undo(session, changes: readonly StateChange[]) {
-      for (const change of changes.toReversed()) session.state.undo(change)
-    },
+      unsavable(session, key, value) ?? session.state.swap(key, version, value),
     record: (session) => recordSession(session),
     share: (session): Session => session,
     /** Ends it once it is idle, to be restored on another node. Answers whether it ends now. */

@@ -15,7 +15,7 @@ import { readQuestion } from '../requests/question.js'
 import { type RequestDelivery, RunSeat } from '../runs/seat.js'
 import { adoptConfirmation, saveSeen, saveSession } from './saving.js'
 import type { Session } from './session.js'
-import type { StateChange, StateValue } from '../context/session-state.js'
+import type { StateValue } from '../context/session-state.js'
 import { Steps } from '../context/steps.js'
 
 interface SeatOptions {
@@ -30,8 +30,6 @@ export class SessionSeat extends RunSeat {
   readonly delivery: RequestDelivery
   /** What the session had changed when this run last looked. */
   saw = 0
-  /** Its own changes of the session's state. */
-  readonly #own: StateChange[] = []
   readonly #session: Session
   readonly #silent: string | undefined
   /** Whether the session is saved also without a change, so that the store sees that it is in use. */
@@ -58,11 +56,9 @@ export class SessionSeat extends RunSeat {
 
   async #save(response: Response): Promise<Response> {
     const session = this.#session
-    const wasSaved = await saveSeen(session, this.saw).catch(async (error) => {
-      if (isAway(error)) return undefined
-      // what can never be saved would be in the way of all that comes after it
-      if (isUnsavable(error)) await session.self.call('undo', this.#own)
-      throw error
+    const wasSaved = await saveSeen(session, this.saw).catch((error) => {
+      if (!isAway(error)) throw error
+      return undefined
     })
     if (wasSaved === undefined) return tryAgain(this.requestId, 'The change could not be saved yet')
     // without a change nothing is lost: the next time is soon enough
@@ -133,14 +129,11 @@ export class SessionSeat extends RunSeat {
 
   async swap(key: string, version: number, value: unknown): Promise<StateValue | undefined> {
     this.checkOpen()
-    const swapped = await this.#session.self.call('swap', { key, version, value })
-    const isTaken = 'before' in swapped
-    if (isTaken) {
-      this.#session.changes += 1
-      this.#own.push(swapped)
-    }
+    const other = await this.#session.self.call('swap', { key, version, value })
+    if (other instanceof ServerError) throw other
+    if (other === undefined) this.#session.changes += 1
     this.saw = this.#session.changes
-    return isTaken ? undefined : swapped
+    return other
   }
 
   get dialect(): Dialect {
@@ -150,10 +143,6 @@ export class SessionSeat extends RunSeat {
   protected wants(level: LoggingLevel): boolean {
     return this.#session.wishes.wantsLog(level)
   }
-}
-
-function isUnsavable(error: unknown): boolean {
-  return error instanceof ServerError && error.code === 'BAD_STATE'
 }
 
 /** The engine of the cluster is: who sees the change later is answered once it is saved. */

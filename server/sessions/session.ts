@@ -20,6 +20,7 @@ import { SessionQuestions } from './questions.js'
 import { SessionReaders } from './readers.js'
 import type { SessionRequest } from './work.js'
 import type { World } from '../../runtime/time/world.js'
+import { ServerError } from '../base/errors.js'
 import { SessionState } from '../context/session-state.js'
 import type { SessionRecord } from '../engine/session-store.js'
 import { tasksOf } from '../tasks/load.js'
@@ -205,12 +206,16 @@ const afterRestore = 1_000_000
 
 /** The record of a session as it is now, with the next version. */
 export function recordSession(session: Session): SessionRecord {
-  const { facts, state, readers, wishes } = session
-  const { principal } = session.record
   session.version += session.step
   session.step = 1
   session.lastSaved = session.now()
-  return Object.freeze({
+  return Object.freeze(recordOf(session))
+}
+
+function recordOf(session: Session): SessionRecord {
+  const { facts, state, readers, wishes } = session
+  const { principal } = session.record
+  return {
     ...facts,
     ...(principal !== undefined && { principal }),
     version: session.version,
@@ -218,7 +223,20 @@ export function recordSession(session: Session): SessionRecord {
     catalog: readers.told,
     state: Object.freeze(state.toRecord()),
     ...wishes.toRecord(),
-  })
+  }
+}
+
+/** Why no store could ever save the session with this change, if so: it would be in the way of all later ones. */
+export function unsavable(session: Session, key: string, value: unknown): ServerError | undefined {
+  const { store } = session.holdings
+  if (store.check === undefined || value === undefined) return undefined
+  try {
+    store.check({ ...recordOf(session), state: { ...session.state.toRecord(), [key]: value } })
+  } catch (error) {
+    if (error instanceof ServerError && error.code === 'BAD_STATE') return error
+    throw error
+  }
+  return undefined
 }
 
 export function noteSession(

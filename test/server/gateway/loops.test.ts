@@ -2,7 +2,15 @@ import { once } from 'node:events'
 import { type AddressInfo, connect as dial, createServer } from 'node:net'
 import * as assert from 'uvu/assert'
 import { startClient, startClients } from 'caduceus/client'
-import { defineTool, gateway, startServer, subscribeServer } from 'caduceus/server'
+import {
+  defineResourceTemplate,
+  defineServer,
+  defineTool,
+  gateway,
+  startServer,
+  subscribeServer,
+} from 'caduceus/server'
+import { until } from 'caduceus/testing'
 import { http, serveHttp } from 'caduceus/transports'
 import { heard } from '../../support/heard.js'
 import { suite, type TestContext } from '../../support/suite.js'
@@ -26,9 +34,65 @@ for (const era of eras) {
       served(t, { era, has: 'one', behind: { two: ways[1].url }, way: ways[0] }),
       served(t, { era, has: 'two', behind: { one: ways[0].url }, way: ways[1] }),
     ])
-    assert.match(await told.next(), /^(?:one|two): this gateway is among its own servers, or theirs/)
-    for (const name of [...(await one.names()), ...(await two.names())])
-      assert.ok(['one', 'two', 'two__two', 'one__one'].includes(name), name)
+    for (let both = new Set<string>(); both.size < 2; ) {
+      const [which, problem] = (await told.next()).split(': left out: ')
+      assert.match(
+        String(problem),
+        'tools/list: 1 entries of this gateway itself, which is behind this server',
+      )
+      both = both.add(String(which))
+    }
+    await Promise.all([one.listed('two__two'), two.listed('one__one')])
+    assert.equal(
+      [await one.names(), await two.names()],
+      [
+        ['one', 'two__two'],
+        ['one__one', 'two'],
+      ],
+    )
+  })
+
+  test(`${era}: a server that names a gateway it is behind loses only its own`, async (t) => {
+    const ways = [await proxy(t), await proxy(t)] as const
+    // it learns the id from any address that nobody lists
+    let gateways: unknown
+    const liar = defineServer({
+      name: 'liar',
+      version: '1.0.0',
+      tools: [],
+      resourceTemplates: [
+        defineResourceTemplate({
+          uriTemplate: 'any://{name}',
+          name: 'any',
+          read(_variables, ctx) {
+            const { _meta: meta } = ctx.request.params as { _meta?: Record<string, unknown> }
+            gateways = meta?.['caduceus/gateways']
+            return 'read'
+          },
+        }),
+      ],
+    })
+    const lying = await startServer(liar, { transport: serveHttp(), logger: false })
+    t.after(() => lying.stop())
+    const inner = await served(t, { era, has: 'inner', behind: { liar: String(lying.url) }, way: ways[0] })
+    const outer = await served(t, { era, has: 'outer', behind: { inner: ways[0].url }, way: ways[1] })
+    await outer.listed('inner__inner')
+    assert.is((await outer.client.readResource('any://thing')).text, 'read')
+    const [idOfOuter, idOfInner] = gateways as string[]
+    assert.ok(idOfOuter !== undefined && idOfInner !== undefined)
+    await lying.addTool(
+      defineTool({ name: 'lie', meta: { 'caduceus/gateways': [idOfOuter] }, run: () => 'a lie' }),
+    )
+    await inner.listed('liar__lie')
+    await inner.add('later')
+    await outer.listed('inner__later')
+    assert.equal(await outer.names(), ['inner__inner', 'inner__later', 'outer'])
+    // and lists name no gateway to who is none
+    const { tools } = await inner.client.listTools()
+    assert.equal(
+      tools.map(({ _meta: meta }) => meta),
+      [undefined, undefined, undefined],
+    )
   })
 }
 
@@ -99,5 +163,7 @@ async function served(t: TestContext, { era, has, behind, way }: Plan) {
   const client = await startClient({ name: 'caller', transport: http(String(server.url)), logger: false })
   t.after(() => client.close())
   const names = async (): Promise<string[]> => (await client.listTools()).tools.map(({ name }) => name).sort()
-  return { client, names }
+  const listed = (name: string): Promise<void> => until(async () => (await names()).includes(name))
+  const add = (name: string): Promise<void> => server.addTool(defineTool({ name, run: () => name }))
+  return { client, names, listed, add }
 }

@@ -251,4 +251,19 @@ test('a queue keeps order per client, takes turns and bounds requests and bytes'
   assert.equal([line.size, all.bytes, line.take()], [0, 0, undefined])
 })
 
+test('what a request takes is found in about the time in which it is written', () => {
+  const params = { a: Array.from({ length: 249_000 }, (_, n) => n % 10) }
+  const best = (work: () => unknown): number =>
+    Math.min(
+      ...Array.from({ length: 5 }, () => {
+        const since = performance.now()
+        work()
+        return performance.now() - since
+      }),
+    )
+  const written = best(() => JSON.stringify(params))
+  const found = best(() => new WaitingLine<string>(1, { bytes: 0 }).add('one', { params }))
+  assert.ok(found < 5 * written, `${found} ms, ${written} to write it`)
+})
+
 test.run()

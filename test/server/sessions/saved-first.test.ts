@@ -2,7 +2,15 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
-import { defineTool, files, records, type SessionRecord, type SessionStore } from 'caduceus/server'
+import {
+  defineTool,
+  files,
+  records,
+  ServerError,
+  type SessionRecord,
+  type SessionStore,
+  type ToolContext,
+} from 'caduceus/server'
 import { suite } from '../../support/suite.js'
 import { RawClient } from '../_client.js'
 import { killAndWait, startTestServer } from '../_servers.js'
@@ -61,25 +69,41 @@ test('a change is visible only after it was saved', async (t) => {
   assert.is(words(), 'ab')
 })
 
-test('a change that no store can hold is undone, and those after it are saved', async (t) => {
+test('a change that no store can hold is refused at once, and in the way of nothing', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'saved-first-'))
   t.after(() => rmSync(folder, { recursive: true, force: true }))
-  const odd = defineTool({
-    name: 'odd',
-    session: true,
-    async run(_nothing, ctx) {
+  const long = 'x'.repeat(3_000)
+  const put = (ctx: ToolContext, key: string): Promise<unknown> => ctx.update(key, () => long)
+  const tool = (name: string, run: (ctx: ToolContext) => Promise<string>) =>
+    defineTool({ name, session: true, run: (_nothing, ctx) => run(ctx) })
+  const tools = [
+    tool('stumbles', async (ctx) => {
       await ctx.update('words', (words = '') => `${words}!`)
-      return String(await ctx.update('odd', () => 'x'.repeat(5_000)))
-    },
+      await put(ctx, 'odd')
+      const problem = await put(ctx, 'odder').catch((error: unknown) => error)
+      return problem instanceof ServerError ? `${problem.code}: ${problem.message}` : 'taken'
+    }),
+    tool('throws', async (ctx) => {
+      await put(ctx, 'odder').catch(() => put(ctx, 'oddest'))
+      return 'taken'
+    }),
+    tool('clears', async (ctx) => String(await ctx.update('odd', () => undefined))),
+  ]
+  const server = await startTestServer(t, [append, read, ...tools], {
+    engine: files({ folder, maxBytes: 4_096 }),
   })
-  const server = await startTestServer(t, [append, read, odd], { engine: files({ folder, maxBytes: 4_096 }) })
   const client = await new RawClient(t, server.url).open()
   assert.is(await client.text('append', { word: 'a' }), 'a')
-  assert.is((await client.call('odd')).error?.code, -32603)
-  assert.is(await client.text('read'), 'a')
-  assert.is(await client.text('append', { word: 'b' }), 'ab')
+  assert.match(
+    await client.text('stumbles'),
+    /^BAD_STATE: the state of a session: expected at most 4096 bytes/,
+  )
+  for (let n = 0; n < 2; n += 1) assert.ok((await client.call('throws')).result?.isError)
+  assert.is(await client.text('append', { word: 'b' }), 'a!b')
   await killAndWait(server, 'test/base')
-  assert.is(await client.text('read'), 'ab')
+  assert.is(await client.text('read'), 'a!b')
+  // what is there may become less, also where it is too much together with something new
+  assert.is(await client.text('clears'), 'undefined')
 })
 
 test('a read waits for the save of a pending change', async (t) => {
