@@ -150,6 +150,19 @@ function measure(
   return undefined
 }
 
+/** How many values and names of objects a JSON text has, as `DecodeLimits` counts them. */
+export function partsOf(text: string): { readonly values: number; readonly names: number } {
+  let values = 0
+  let names = 0
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (code === quote) at = endOfString(text, at)
+    else if (code === colon) names++
+    else if (code === comma || (code | caseBit) === opener) values++
+  }
+  return { values, names }
+}
+
 function tooMany(what: string): Excess {
   const message = `a message may have ${what}: send less at a time, or as one text`
   return { code: 'TOO_MANY_VALUES', message }

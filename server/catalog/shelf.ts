@@ -1,3 +1,4 @@
+import { partsOf } from '../../protocol/wire/codec.js'
 import type { Dialect } from '../../protocol/dialects/dialect.js'
 import type { Result } from '../../protocol/messages/methods.js'
 import type { Peer } from '../../transports/contract/contract.js'
@@ -45,8 +46,10 @@ interface MayBeRelayed {
   readonly relayed?: Pick<Relayed, 'entry' | 'through'> | undefined
 }
 
-/** Characters of one page, as JSON, as far as it is of servers behind a gateway. */
+/** Characters of one page, as JSON, and values and names in it: clients read more, but not much more. */
 const maxPageText = 2 * 1024 * 1024
+const maxPageValues = 100_000
+const maxPageNames = 40_000
 /** Views that are kept: one for each set of scopes in use. */
 const maxViews = 64
 
@@ -186,7 +189,7 @@ export class Shelf<Component extends Guarded & MayNeedSession & MayBeRelayed, M 
     const rest = components.filter(
       (component) => this.#placeOf(component) > after && isUsable(dialect, component),
     )
-    const items = pageOf(rest, pageSize)
+    const items = this.#pageOf(rest, pageSize)
     const last = rest.length > items.length ? items.at(-1) : undefined
     const nextCursor =
       last && cursors.write(this.#list, { place: this.#placeOf(last), key: this.#plan.key(last) })
@@ -196,25 +199,35 @@ export class Shelf<Component extends Guarded & MayNeedSession & MayBeRelayed, M 
     return immediate(catalog.finish(dialect, this.#plan.method, whole, cache))
   }
 
+  /**
+   * The first ones that go into one page: one that is longer than a message may be would be no page, for
+   * everybody.
+   */
+  #pageOf(rest: readonly Component[], pageSize: number): readonly Component[] {
+    const items = rest.slice(0, pageSize)
+    const written = items.map((item) => JSON.stringify(item.relayed?.entry ?? this.#plan.list([item])))
+    let text = 0
+    let values = 0
+    let names = 0
+    // there are no more of them than characters
+    const isShort = written.reduce((sum, { length }) => sum + length, 0) <= maxPageNames
+    const end = isShort
+      ? -1
+      : written.findIndex((entry) => {
+          const parts = partsOf(entry)
+          text += entry.length
+          values += parts.values
+          names += parts.names
+          return text > maxPageText || values > maxPageValues || names > maxPageNames
+        })
+    return end < 0 ? items : items.slice(0, Math.max(1, end))
+  }
+
   #change(components: ReadonlyMap<string, Component>): void {
     this.#components = components
     this.#guards = guardsOf([...components.values()])
     this.#views = new Map()
   }
-}
-
-/**
- * The first ones that go into one page. What servers behind a gateway list may be long, and a page that is longer
- * than a message may be would be no page, for everybody.
- */
-function pageOf<C extends MayBeRelayed>(rest: readonly C[], pageSize: number): readonly C[] {
-  const items = rest.slice(0, pageSize)
-  let text = 0
-  const end = items.findIndex(({ relayed }) => {
-    if (relayed !== undefined) text += JSON.stringify(relayed.entry).length
-    return text > maxPageText
-  })
-  return end < 0 ? items : items.slice(0, Math.max(1, end))
 }
 
 function guardsOf(components: readonly Guarded[]): readonly Guarded[] {

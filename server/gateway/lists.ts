@@ -1,3 +1,4 @@
+import { partsOf } from '../../protocol/wire/codec.js'
 import { cut } from '../../runtime/base/cut.js'
 import { messageOf } from '../../runtime/base/errors.js'
 import { errorCodes, McpError } from '../../protocol/wire/errors.js'
@@ -9,8 +10,10 @@ import type { Upstream, UpstreamLists } from '../definitions/upstreams.js'
 /** Entries of one list of one server; what is beyond is left out. Each template is tried with each address. */
 const maxEntries = 10_000
 const maxTemplates = 1_000
-/** Characters of one entry, as JSON: the others stand in the same message. */
+/** Characters of one entry, as JSON, values and names in it: the others stand in the same message. */
 const maxEntryText = 1024 * 1024
+const maxEntryValues = 100_000
+const maxEntryNames = 40_000
 const maxPages = 1_000
 /** Entries left out that are told of, and characters of what is told of each. */
 const maxTold = 5
@@ -115,7 +118,7 @@ export async function fetchLists(
       bytes += Buffer.byteLength(text)
       if (bytes > maxBytes) throw new ListsTooLong()
       const listed: unknown[] = Array.isArray(page[field]) ? page[field] : []
-      const entries = text.length > maxEntryText ? withoutLong(listed, method, onBadEntry) : listed
+      const entries = text.length > maxEntryNames ? withoutLong(listed, method, onBadEntry) : listed
       const room = most - all.length
       for (const entry of entries.slice(0, room)) if (isObject(entry)) add(entry)
       cursor = page.nextCursor
@@ -205,9 +208,13 @@ function withoutLong(
   tell: (problem: string) => void,
 ): unknown[] {
   return entries.filter((entry, at) => {
-    const { length } = JSON.stringify(entry)
-    if (length > maxEntryText) tell(`${method}: entry ${at} of a page has ${length} characters`)
-    return length <= maxEntryText
+    const text = JSON.stringify(entry)
+    if (text.length <= maxEntryNames) return true
+    const { values, names } = partsOf(text)
+    const isLong = text.length > maxEntryText || values > maxEntryValues || names > maxEntryNames
+    if (isLong)
+      tell(`${method}: entry ${at} of a page has ${text.length} characters, ${values} values, ${names} names`)
+    return !isLong
   })
 }
 

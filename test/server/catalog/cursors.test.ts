@@ -51,6 +51,24 @@ test('a forged, changed or foreign cursor is refused', () => {
   assert.throws(() => catalog.prompts.page(next, viewer), /cursor/)
 })
 
+test('a page ends before it has more names, values or text than clients read', () => {
+  const named = Object.fromEntries(Array.from({ length: 15_000 }, (_, n) => [`n${n}`, 0]))
+  const valued = Array.from({ length: 45_000 }, () => 0)
+  for (const [value, perPage] of [
+    [named, 2],
+    [valued, 2],
+    ['x'.repeat(900_000), 2],
+    ['x', 5],
+  ] as const) {
+    const tools = [...'abcde'].map((name) => defineTool({ name, meta: { 'x/y': value }, run: () => '' }))
+    const definition = defineServer({ name: 'long', version: '1', tools })
+    const catalog = new Catalog(definition, { pageSize: 10, revisions: allRevisions }, systemWorld)
+    const { names, next } = page(catalog)
+    assert.is(names, 'abcde'.slice(0, perPage))
+    assert.is(next === '', perPage === 5)
+  }
+})
+
 test('programs that share keys continue lists of one another by key', () => {
   const { next } = page(open('abcde', keys))
   assert.is(page(open('xabcde', keys), next).names, 'cd')

@@ -140,7 +140,7 @@ test('templates that fail stay as they were, and are told of where they matter',
   const former = { tools: [], resources: [], templates: [{ uriTemplate: 'a:{b}' }], prompts: [] }
   const fetched = await fetchLists(client, options(former))
   const lists = { ...former, toolsKnown: true, templatesKnown: false }
-  assert.equal(fetched, { lists, leftOut: '', problem: '', isWhole: true, gateways: [] })
+  assert.equal(fetched, { lists, leftOut: '', problem: '', isWhole: true })
   const known = await fetchLists(client, options({ ...former, templatesKnown: true }))
   assert.is(known.lists.templatesKnown, true)
   const needed = await fetchLists(client, { ...options(former), needsTemplates: true })
@@ -168,6 +168,26 @@ test('a list of just ten thousand entries is whole, and one page may be too long
   assert.is((await just.whole()).leftOut, '')
   const more = clientOf({ 'tools/list': () => ({ tools: toolsFrom(0, 10_001) }) })
   assert.is((await more.whole()).leftOut, 'tools/list: all after 10000 entries in 1 pages')
+})
+
+test('an entry with more names, values or text than go into a list is left out', async () => {
+  const named = Object.fromEntries(Array.from({ length: 40_001 }, (_, n) => [`n${n}`, 0]))
+  const { whole } = clientOf({
+    'tools/list': () => ({
+      tools: [
+        { name: 'named', _meta: named },
+        { name: 'valued', _meta: { all: Array.from({ length: 100_001 }, () => 0) } },
+        { name: 'long', description: 'x'.repeat(1024 * 1024) },
+        { name: 'good', description: 'x'.repeat(50_000) },
+      ],
+    }),
+  })
+  const { lists, leftOut } = await whole()
+  assert.equal(
+    lists.tools.map(({ name }) => name),
+    ['good'],
+  )
+  assert.match(leftOut, /entry 0 of a page has \d+ characters, \d+ values, 40003 names; .*entry 1 .*entry 2/)
 })
 
 test('of templates a thousand are taken, and with more they are not known', async () => {
@@ -280,7 +300,7 @@ test('an entry that alone fills a message is left out', async () => {
   })
   const { lists, leftOut } = await whole()
   assert.equal(lists.tools, [{ name: 'a' }])
-  assert.is(leftOut, 'tools/list: entry 0 of a page has 1048587 characters')
+  assert.is(leftOut, 'tools/list: entry 0 of a page has 1048587 characters, 1 values, 1 names')
 })
 
 test('of entries left out five are told of, short and on one line', async () => {
