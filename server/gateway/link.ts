@@ -1075,7 +1075,7 @@ function told(name: string, method: Relay['method'], error: unknown, isEnded: bo
   const hasPages = isPage && isObject(error.data) && error.data.elicitations !== undefined
   if (hasPages && urlElicitations(error).length === 0)
     return McpError.internal(
-      `${name}: ${method}: it wants its user to see a page whose address is no http or https`,
+      `${name}: ${method}: it wants its user to see a page, and none of http or https is named`,
     )
   const isMissing =
     error instanceof McpError && method === 'resources/read' && isResourceNotFound(toJsonRpcError(error))

@@ -57,6 +57,7 @@ export class Grants {
     } catch (error) {
       // what is in no list would never end
       await endGrant(this.#values, consent.grantId).catch(() => {})
+      await put(this.#values, redirectKey(consent.grantId), undefined, 1).catch(() => {})
       throw error
     }
   }

@@ -188,9 +188,15 @@ export class AuthorizationServer {
     this.#grants = new Grants(values, world)
     this.#refreshIds = new RefreshIds(keys.cookies, world)
     this.#limits = new RateLimits(settings.limits, world)
-    this.#names = settings.issuer.startsWith('https:')
-      ? { session: '__Host-session', interaction: '__Secure-interaction', resume: '__Secure-resume' }
-      : { session: 'session', interaction: 'interaction', resume: 'resume' }
+    // cookies know no ports: another server of this host has its own
+    const { protocol, port } = new URL(settings.issuer)
+    const [host, path] = protocol === 'https:' ? ['__Host-', '__Secure-'] : ['', '']
+    const at = port === '' ? '' : `-${port}`
+    this.#names = {
+      session: `${host}session${at}`,
+      interaction: `${path}interaction${at}`,
+      resume: `${path}resume${at}`,
+    }
     this.#provider = new library.default(settings.issuer, this.#configuration(keys))
     // requests are made to say that they came to the issuer, whatever a proxy or a client has written there
     this.#provider.proxy = true
@@ -200,7 +206,7 @@ export class AuthorizationServer {
     this.#provider.on('server_error', (_ctx, error) => this.#report(error))
     this.#handle = this.#provider.callback()
     // a cookie of that name is of this host alone, and comes over https only
-    this.#cookie = settings.issuer.startsWith('https:') ? '__Host-sign-in' : 'sign-in'
+    this.#cookie = `${host}sign-in`
   }
 
   #nameGrants(): void {

@@ -1,4 +1,4 @@
-// A browser without a window: it keeps cookies by host and path, follows redirects, and presses buttons.
+// A browser without a window: it keeps cookies by host and path, whatever the port, follows redirects, and presses buttons.
 
 interface Cookie {
   readonly name: string
@@ -69,8 +69,8 @@ export class Browser {
     }
   }
 
-  cookiesFor({ host, pathname }: URL): string {
-    const all = this.#cookies.get(host) ?? new Map<string, Cookie>()
+  cookiesFor({ hostname, pathname }: URL): string {
+    const all = this.#cookies.get(hostname) ?? new Map<string, Cookie>()
     return [...all]
       .filter(
         ([, { path }]) => pathname === path || pathname.startsWith(path.endsWith('/') ? path : `${path}/`),
@@ -79,9 +79,9 @@ export class Browser {
       .join('; ')
   }
 
-  #keep({ host }: URL, lines: readonly string[]): void {
-    const all = this.#cookies.get(host) ?? new Map<string, Cookie>()
-    this.#cookies.set(host, all)
+  #keep({ hostname }: URL, lines: readonly string[]): void {
+    const all = this.#cookies.get(hostname) ?? new Map<string, Cookie>()
+    this.#cookies.set(hostname, all)
     for (const line of lines) {
       const [pair = '', ...rest] = line.split(/; */)
       const at = pair.indexOf('=')

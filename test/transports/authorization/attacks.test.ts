@@ -40,6 +40,14 @@ test('CSRF on the callback: a login that another browser began is not finished h
     assert.is((await new Browser().open(`${origin}/sign-in/callback${odd}`)).status, 400)
 })
 
+test('servers at one host name are gone through side by side: cookies know no ports', async (t) => {
+  const browser = new Browser()
+  const both = [await attack(t), await attack(t)]
+  const pages: Page[] = []
+  for (const { register, begin } of both) pages.push(await browser.open(begin(await register()).url, isBack))
+  for (const page of pages) assert.ok(isBack((await browser.press(page, 'allow', isBack)).url), page.text)
+})
+
 test('session hijack: a page of the login is of no use in another browser', async (t) => {
   const { register, begin } = await attack(t)
   const owner = new Browser()
