@@ -90,8 +90,15 @@ function selectFiles(root, tier, parts) {
   const wanted = paths.filter((path) => parts.length === 0 || parts.some((part) => matches(path, part)))
   const files = wanted.map((path) => ({ path, ...readHeader(readFileSync(join(root, path), 'utf8')) }))
   return files
-    .filter((file) => file.problem || tier === 'all' || file.tier === tier)
+    .map((file) => ({ ...file, part: partOf(file, tier) }))
+    .filter((file) => file.problem || tier === 'all' || file.tier === tier || file.part === 'slow')
     .sort((a, b) => rank(a) - rank(b) || b.limit - a.limit)
+}
+
+/** Which tests of a file are run: those that `test.slow` marks belong to the second tier. */
+function partOf({ tier: own, hasSlow }, tier) {
+  if (tier === 'fast') return 'fast'
+  return tier === 'second' && own === 'fast' && hasSlow ? 'slow' : undefined
 }
 
 /** The fast tier first, so that red is known early; files that share a process last: they fill what is left of the time. */
@@ -123,17 +130,23 @@ async function runAll(
   const outcomes = []
   const entries = [...files.entries()]
   // a process has the library as it is or as it is bundled, so those of a kind follow each other
-  const kind = ([, file]) => 2 * rank(file) + (built.has(file.path) ? 0 : 1)
+  const kind = ([, file]) => 4 * rank(file) + (file.part === 'slow' ? 0 : 2) + (built.has(file.path) ? 0 : 1)
+  const envOf = ({ path, part }) => ({
+    ...env,
+    ...(part !== undefined && { CADUCEUS_TEST_PART: part }),
+    ...(built.has(path) && { NODE_OPTIONS: withBuilt }),
+  })
   const queue = entries.filter(([, { quiet }]) => !quiet).sort((a, b) => kind(a) - kind(b))
   const idle = watchIdle()
-  const runOne = async ([index, { path, limit, problem }], run) => {
+  const runOne = async ([index, file], run) => {
+    const { path, limit, problem } = file
     const how = {
       file: join(root, mirror, outputPath(path)),
       root,
       folder: join(folder, String(index)),
       limit,
       signal: interrupt.signal,
-      env: built.has(path) ? { ...env, NODE_OPTIONS: withBuilt } : env,
+      env: envOf(file),
     }
     const outcome = problem ? notRun(problem) : await run(how)
     outcomes.push({ path, ...outcome })
@@ -143,7 +156,7 @@ async function runAll(
   const work = async (isSpare) => {
     let shared
     let left = 0
-    let isBuilt
+    let isLike
     while (!isSpare || ((await idle.next()) && freemem() > bytesAtOnce)) {
       const next = queue.shift()
       if (next === undefined || interrupt.signal.aborted) break
@@ -151,10 +164,11 @@ async function runAll(
         await runOne(next, runFile)
         continue
       }
-      if (left === 0 || isBuilt !== built.has(next[1].path)) {
+      const own = JSON.stringify([built.has(next[1].path), next[1].part])
+      if (left === 0 || isLike !== own) {
         await shared?.stop()
-        isBuilt = built.has(next[1].path)
-        shared = startSharedProcess({ host, root, env: isBuilt ? { ...env, NODE_OPTIONS: withBuilt } : env })
+        isLike = own
+        shared = startSharedProcess({ host, root, env: envOf(next[1]) })
         left = filesPerProcess
       }
       await runOne(next, (how) => shared.run(how))
@@ -184,7 +198,9 @@ async function runAll(
  */
 async function selectBuilt(root, files) {
   const isMany = files.length > filesPerProcess
-  const able = files.filter(({ path, tier }) => (isMany || tier === 'second') && usesDoorsAlone(root, path))
+  const able = files.filter(
+    ({ path, tier, part }) => (isMany || tier === 'second' || part === 'slow') && usesDoorsAlone(root, path),
+  )
   if (able.length === 0 || !(await buildMirror(root))) return new Set()
   return new Set(able.map(({ path }) => path))
 }

@@ -3,12 +3,13 @@
 //   // own process: <why>           nothing else runs in its process
 //   // shares a process              a file of the second tier that leaves nothing behind, as all of the fast tier
 //   // time limit: 120 s            instead of 60 s
+// A file of the fast tier may have tests of the second: `test.slow`.
 const defaultLimit = 60_000
 
 /** Why a test belongs to the second tier. */
 const needs = ['redis', 'browser', 'terminal', 'package', 'third party', 'runtime', 'seeds', 'time', 'quiet']
 
-/** Reads the first lines of a test file: `{ tier, needs, alone, limit }`, or `{ problem }` where they say what is not known. */
+/** Reads the first lines of a test file: `{ tier, needs, alone, limit, hasSlow }`, or `{ problem }` where they say what is not known. */
 export function readHeader(text) {
   const top = text.split('\n', 10).join('\n')
   const seconds = /^\/\/ time limit: (\d+) s$/m.exec(top)?.[1]
@@ -17,7 +18,10 @@ export function readHeader(text) {
   const unknown = said.find((need) => !needs.includes(need))
   if (unknown !== undefined)
     return { problem: `second tier: expected some of ${needs.join(', ')}, got ${unknown}` }
+  const hasSlow = /^ *test\.slow\(/m.test(text)
+  if (hasSlow && said.length > 0) return { problem: 'test.slow: all of this file is in the second tier' }
   return {
+    hasSlow,
     tier: said.length > 0 ? 'second' : 'fast',
     needs: said,
     quiet: said.includes('quiet'),

@@ -76,7 +76,7 @@ for (const [type, serve, connect] of [
   })
 }
 
-test('whatever outlives a client keeps no hold on it: stdio', async (t) => {
+test.slow('whatever outlives a client keeps no hold on it: stdio', async (t) => {
   const transport = stdio({ command: process.execPath, args: [rawServer], stderr: 'ring' })
   assert.equal(await stillThere(await use(t, transport, 'echo')), [])
 })

@@ -213,7 +213,7 @@ test('a list of endless bytes ends at 16 MiB, however few its pages are', async 
   assert.is(found, 2)
 })
 
-test('a flood of changes, logs and pings causes no requests and delays no call', async (t) => {
+test.slow('a flood of changes, logs and pings causes no requests and delays no call', async (t) => {
   const { transport, say, heard, answers } = liar(({ id }, tell) => tell({ id, result: text('through') }))
   const { client } = watch(t, { transport })
   let told = 0

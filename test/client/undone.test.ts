@@ -66,7 +66,7 @@ test('a shared client that has not met its server yet is listed by its phase alo
   assert.equal(await sharedClients({ path }), [{ name: 'files', phase: 'initializing' }])
 })
 
-test('sign-in files: every failure closes descriptors and removes files', async (t) => {
+test.slow('sign-in files: every failure closes descriptors and removes files', async (t) => {
   const path = await folder(t)
   const storage = fileAuthStorage(path)
   await storage.write('k', { n: 0 })

@@ -1,3 +1,5 @@
+// second tier: time
+// shares a process
 import * as assert from 'uvu/assert'
 import { runNode } from '../support/project.js'
 import { inRoot, root } from '../support/root.js'

@@ -30,7 +30,7 @@ async function start(t: TestContext) {
   return { child, exited: once(child, 'exit'), url: `http://127.0.0.1:${port}/mcp` }
 }
 
-test('systemctl reload (SIGHUP) loses no call, and does not end it', async (t) => {
+test.slow('systemctl reload (SIGHUP) loses no call, and does not end it', async (t) => {
   const { child, url } = await start(t)
   const clients = await Promise.all(Array.from({ length: 4 }, () => new RawClient(t, url).open()))
   let isOver = false

@@ -1,3 +1,5 @@
+// second tier: time
+// shares a process
 import { readFileSync } from 'node:fs'
 import * as assert from 'uvu/assert'
 import { runNode } from '../support/project.js'

@@ -1,3 +1,5 @@
+// second tier: time
+// shares a process
 import * as assert from 'uvu/assert'
 import { inRoot } from '../support/root.js'
 import { suite } from '../support/suite.js'

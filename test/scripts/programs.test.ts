@@ -1,3 +1,5 @@
+// second tier: time
+// shares a process
 import { cpSync, existsSync } from 'node:fs'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'

@@ -49,6 +49,33 @@ test('a broken source fails its importers and the whole run', async (t) => {
   assert.is(lastLine(part), '1 passed, 0 failed')
 })
 
+test('slow tests of a file belong to the second tier; by name all of it is run', async (t) => {
+  const files = {
+    'test/a/mixed.test.ts': file(`test('is fast', () => {})\ntest.slow('is slow', () => {})`),
+    'test/a/fast.test.ts': file(`test('holds', () => {})`),
+    'test/b/slow.test.ts': `// second tier: time\n${file(`test('holds', () => {})`)}`,
+    'test/b/shared.test.ts': `// second tier: time\n// shares a process\n${file(`test('holds', () => {})`)}`,
+  }
+  const counted: Record<string, string | undefined> = {}
+  for (const args of [
+    [],
+    ['--tier', 'second'],
+    ['--tier', 'all'],
+    ['mixed'],
+    ['--tier', 'second', '--alone'],
+  ])
+    counted[args.join(' ')] = lastLine(await runTests(t, files, ...args))
+  assert.equal(counted, {
+    '': '2 passed, 0 failed',
+    '--tier second': '3 passed, 0 failed',
+    '--tier all': '5 passed, 0 failed',
+    mixed: '2 passed, 0 failed',
+    '--tier second --alone': '3 passed, 0 failed',
+  })
+  const both = { 'test/b/both.test.ts': `// second tier: time\n${file(`test.slow('is slow', () => {})`)}` }
+  assert.match((await runTests(t, both, 'both')).output, /test\.slow: all of this file is in the second tier/)
+})
+
 test('arguments choose files by a part of their path, and no match is a failure', async (t) => {
   const files = { 'test/a/one.test.ts': file(`test('holds', () => {})`), 'test/b/two.test.ts': file('') }
   const chosen = await runTests(t, files, 'test/a')

@@ -45,7 +45,7 @@ async function inFrontOf(t: TestContext, urls: readonly URL[]): Promise<URL> {
   return new URL(`http://127.0.0.1:${(proxy.address() as AddressInfo).port}/mcp`)
 }
 
-test('behind round robin, a program that missed initialized asks the client, too', async (t) => {
+test.slow('behind round robin, a program that missed initialized asks the client, too', async (t) => {
   const folder = makeFolder(t)
   const programs = await Promise.all([startProgram(t, folder), startProgram(t, folder)])
   const url = await inFrontOf(

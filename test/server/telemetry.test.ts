@@ -52,7 +52,7 @@ test('each log category has its own level', async (t) => {
   )
 })
 
-test('without a logger of the program the lines go to standard error, as JSON', async (t) => {
+test.slow('without a logger of the program the lines go to standard error, as JSON', async (t) => {
   const from = (name: string) => pathToFileURL(inRoot('.t', name, 'index.js')).href
   const program = `import { defineServer, startServer } from '${from('server')}'
     import { serveHttp } from '${from('transports')}'

@@ -34,6 +34,9 @@ export const endsAtFirstFailure = takeVariable('CADUCEUS_TEST_FIRST') !== undefi
 /** Only tests whose name has this part are run: all, where nothing is said. */
 export const wanted = takeVariable('CADUCEUS_TEST_ONLY') ?? ''
 
+/** Which tests of a file are run: those of its tier, those that `test.slow` says belong to the second, or all. */
+export const part = takeVariable('CADUCEUS_TEST_PART') as 'fast' | 'slow' | undefined
+
 function takeVariable(name: string): string | undefined {
   const value = process.env[name]
   delete process.env[name]

@@ -5,7 +5,7 @@ import { inspect } from 'node:util'
 import { suite as uvuSuite } from 'uvu'
 import { totalCpu, whenOver } from './allowance.mjs'
 import { findLeaks, rememberBaseline } from './leaks.js'
-import { endsAtFirstFailure, report, wanted } from './report.js'
+import { endsAtFirstFailure, part, report, wanted } from './report.js'
 import {
   collectStrays,
   endCollection,
@@ -33,6 +33,8 @@ export type TestOptions = { readonly timeout?: number }
 /** Defines tests of one area; `run()` at the end of the file starts them. */
 export type Suite = {
   (promise: string, body: (t: TestContext) => unknown, options?: TestOptions): void
+  /** A test of the second tier in a file of the fast one, for its time: what it promises has a smaller test there. */
+  slow(promise: string, body: (t: TestContext) => unknown, options?: TestOptions): void
   /** Leaves a test out and says why; the runner prints it. */
   skip(promise: string, reason: string): void
   run(): void
@@ -62,12 +64,15 @@ process.on('exit', () => {
 export function suite(area: string, defaults: TestOptions = {}): Suite {
   const inner = uvuSuite(area)
   file.suites += 1
-  const define = (promise: string, body: (t: TestContext) => unknown, options: TestOptions = {}) => {
-    if (!`${area}: ${promise}`.includes(wanted)) return
-    inner(promise, () =>
-      runTest(`${area}: ${promise}`, body, options.timeout ?? defaults.timeout ?? defaultTimeout),
-    )
-  }
+  const of =
+    (own: typeof part): Suite['slow'] =>
+    (promise, body, options = {}) => {
+      if (part !== undefined && part !== own) return
+      if (!`${area}: ${promise}`.includes(wanted)) return
+      inner(promise, () =>
+        runTest(`${area}: ${promise}`, body, options.timeout ?? defaults.timeout ?? defaultTimeout),
+      )
+    }
   const skip = (promise: string, reason: string) => {
     report({ type: 'skip', name: `${area}: ${promise}`, reason })
     file.skipped += 1
@@ -79,7 +84,7 @@ export function suite(area: string, defaults: TestOptions = {}): Suite {
     inner.after(endSuite)
     inner.run()
   }
-  return Object.assign(define, { skip, run })
+  return Object.assign(of('fast'), { slow: of('slow'), skip, run })
 }
 
 /** Which tests of a file run, where not all of them do. */

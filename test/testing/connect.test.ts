@@ -103,7 +103,7 @@ test('a logger for one side is used by that side only', async () => {
   assert.not.ok(lines.some((line) => line.startsWith('server.')))
 })
 
-test('unless told, errors that belong to no call are written, and nothing else', async (t) => {
+test.slow('unless told, errors that belong to no call are written, and nothing else', async (t) => {
   const program = `
     import { defineServer, defineTool, field } from ${JSON.stringify(import.meta.resolve('caduceus'))}
     import { connect } from ${JSON.stringify(import.meta.resolve('caduceus/testing'))}

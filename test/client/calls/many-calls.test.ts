@@ -91,7 +91,7 @@ function away(count: number, seen: number[]): ClientTransport {
   }
 }
 
-test('10,000 calls returned unsent one by one are resent soon and in order', async (t) => {
+test.slow('10,000 calls returned unsent one by one are resent soon and in order', async (t) => {
   const count = 10_000
   const seen: number[] = []
   const { client } = watch(t, { transport: away(count, seen), backoff: { random: () => 0 } })
@@ -101,7 +101,7 @@ test('10,000 calls returned unsent one by one are resent soon and in order', asy
   assert.equal(seen, order)
 })
 
-test('S059, S068: a segmentation fault of one server fails its call only', async (t) => {
+test.slow('S059, S068: a segmentation fault of one server fails its call only', async (t) => {
   const names = Array.from({ length: 10 }, (_, i) => `s${i}`)
   const entries = Object.fromEntries(names.map((name) => [name, { transport: raw() }]))
   const clients = await startClients(entries, {

@@ -181,7 +181,7 @@ test('an HTTP+SSE post that cannot connect counts as unsent', async (t) => {
   assert.equal([error.code, (error.data as { sent: boolean }).sent], ['TIMEOUT', false])
 })
 
-test('an aborted call that rejects as unsent never reaches the server', async (t) => {
+test.slow('an aborted call that rejects as unsent never reaches the server', async (t) => {
   const { transport, said } = near(({ method }) => (method === 'ping' ? { result: {} } : undefined))
   const { client } = watch(t, { transport })
   await client.ready()

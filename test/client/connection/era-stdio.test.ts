@@ -120,7 +120,7 @@ test('an aborted call on stdio sends a cancellation in the modern era, too', asy
   await said.next((line) => line === 'got notifications/cancelled')
 })
 
-test('a modern server that dies at a probe is not taken for an older one', async (t) => {
+test.slow('a modern server that dies at a probe is not taken for an older one', async (t) => {
   let how = 'modern'
   const said = heard<string>()
   const transport = {

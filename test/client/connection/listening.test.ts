@@ -56,7 +56,7 @@ test('a client without change handlers opens no stream', async (t) => {
   assert.is(streams.all.length, 0)
 })
 
-test('a subscription resolves when acknowledged; the old stream ends after that', async (t) => {
+test.slow('a subscription resolves when acknowledged; the old stream ends after that', async (t) => {
   const { client, streams, seen } = await server(t)
   const news = heard<{ uri: string }>()
   client.onNotification(updated, news.add)

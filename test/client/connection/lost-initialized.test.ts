@@ -32,7 +32,7 @@ for (const [cut, greetings] of [
     assert.equal(said, [...greetings, 'ping'])
   })
 
-test('http: a refused or unacknowledged initialized is not repeated', async (t) => {
+test.slow('http: a refused or unacknowledged initialized is not repeated', async (t) => {
   for (const answerNotice of [(seen: Seen) => status(seen, 400), () => {}]) {
     const answer = polite((seen) => json(seen, result(seen, {})))
     const server = await listen(t, (seen) =>

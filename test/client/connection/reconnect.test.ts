@@ -144,7 +144,7 @@ test('without retryFailed a failed client waits for reconnect() and holds no tim
   await closeWith(client, clock)
 })
 
-test('events, iterator and snapshot agree on states through a kill and a restart', async (t) => {
+test.slow('events, iterator and snapshot agree on states through a kill and a restart', async (t) => {
   const { client, states, kill, phase } = watch(t)
   const followed: ClientState[] = []
   const snapshots: ClientState[] = []

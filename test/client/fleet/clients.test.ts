@@ -167,7 +167,7 @@ test('an unset variable is refused before any start, and names its server', asyn
   }
 })
 
-test('clients are added and removed while others work; a name is taken once', async (t) => {
+test.slow('clients are added and removed while others work; a name is taken once', async (t) => {
   const clients = await start(t, { first: rawEntry() })
   const states = heard<[string, ClientState]>()
   clients.onState((name, state) => states.add([name, state]))
@@ -188,7 +188,7 @@ test('clients are added and removed while others work; a name is taken once', as
   assert.is(await text(clients, 'first', 'count'), '1')
 })
 
-test('a client in a crash loop affects no other and returns behind the same handle', async (t) => {
+test.slow('a client in a crash loop affects no other and returns behind the same handle', async (t) => {
   const clients = await start(t, { bad: rawEntry(), good: rawEntry() })
   const [bad, good] = [clients.get('bad'), clients.get('good')]
   if (bad === undefined || good === undefined) throw new Error('expected two clients')
@@ -318,7 +318,7 @@ test('no value of env, headers or variables is shown in an error', async () => {
   assert.not.match(error.message, 'hush')
 })
 
-test('errors of a connection name variables where their values stand', async (t) => {
+test.slow('errors of a connection name variables where their values stand', async (t) => {
   const variables = { HOME: '/Users of Ada Lovelace', KEY: 'hush-hush', PORT: '9' }
   const talk = 'console.error("bad key " + process.argv[1]); process.exit(1)'
   const servers = {

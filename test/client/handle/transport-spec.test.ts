@@ -112,7 +112,7 @@ test('a client whose parent supervisor gave up has given up, too', async (t) => 
   assert.is((await rejection(client.ping())).code, 'GAVE_UP')
 })
 
-test('restartChild after terminateChild gives a new client of the same name', async (t) => {
+test.slow('restartChild after terminateChild gives a new client of the same name', async (t) => {
   const { client, tree, registry } = await plant(t)
   await client.ready()
   const id = 'client pair'

@@ -71,7 +71,7 @@ test('a cached answer is returned as a copy with every JSON key', () => {
   assert.ok(one !== two && one?.contents !== two?.contents)
 })
 
-test('lists larger than the cache are fetched each time', async (t) => {
+test.slow('lists larger than the cache are fetched each time', async (t) => {
   let asked = 0
   const tools = [{ name: 'big', description: 'x'.repeat(5_000), inputSchema: { type: 'object' } }]
   const { url } = await listen(

@@ -94,7 +94,7 @@ test('a flood of one log level is cut and hides no other level', async (t) => {
   assert.equal(levels, [...Array<string>(100).fill('info'), 'error'])
 })
 
-test('an unreachable server causes one warning with its reason, not one per attempt', async (t) => {
+test.slow('an unreachable server causes one warning with its reason, not one per attempt', async (t) => {
   const { all, logger } = lines()
   const { states, client } = watch(
     t,

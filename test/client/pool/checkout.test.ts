@@ -87,7 +87,7 @@ test('a checkout that waits for a member which is lost gets another', async (t) 
   lease.release()
 })
 
-test('a member that dies while checked out is not lent again before its release', async (t) => {
+test.slow('a member that dies while checked out is not lent again before its release', async (t) => {
   const { pool, event } = await startProgramPool(t, { size: 1 })
   const lease = await pool.checkout()
   const pid = Number((await lease.client.callTool('pid')).text)

@@ -9,7 +9,7 @@ import { startProgramPool } from './_pool.js'
 
 const test = suite('health of a pool')
 
-test(
+test.slow(
   'a frozen server gets no calls until it answers again',
   async (t) => {
     const { pool, event } = await startProgramPool(t, { size: 2, health: { every: 300, misses: 2 } })

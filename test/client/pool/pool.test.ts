@@ -144,7 +144,7 @@ test('a member in a crash loop restarts with pauses and affects no other', async
   assert.is((await (await findClient(registry, 'pool-2')).callTool('who')).text, other)
 })
 
-test('members whose person refuses to sign in ask again by a call only', async (t) => {
+test.slow('members whose person refuses to sign in ask again by a call only', async (t) => {
   const clock = createFakeClock()
   let asked = 0
   const transport: ClientTransport = {

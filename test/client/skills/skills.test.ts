@@ -283,7 +283,7 @@ for (const [what, entry] of Object.entries(badEntries)) {
   })
 }
 
-test(
+test.slow(
   'a skill without digests is read within 16 MiB, and its front matter is compared',
   async (t) => {
     const half = { uri: forms, blob: Buffer.alloc(7 * 1024 * 1024).toString('base64') }

@@ -131,7 +131,7 @@ test('the poll interval is that of the server, within bounds, and leaves no time
   }
 })
 
-test('a pool runs a task on the member that began it', async (t) => {
+test.slow('a pool runs a task on the member that began it', async (t) => {
   const { server, shelf } = core(t, { taskSupport: 'required' })
   await using pool = await startClientPool({ transport: server.transport, size: 1, logger: false })
   const call = pool.callTool('slow', {}, { task: { ttl: 1_000 } })

@@ -203,7 +203,7 @@ test('the page of a tool is that of its own server', async (t) => {
   }
 })
 
-test('long lists of some servers go into pages of their own', async (t) => {
+test.slow('long lists of some servers go into pages of their own', async (t) => {
   const long = (name: string) =>
     defineServer({
       ...{ name, version: '1.0.0' },

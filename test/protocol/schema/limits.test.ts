@@ -291,7 +291,7 @@ for (const [what, schema, good, bad] of admitted) {
   })
 }
 
-test(
+test.slow(
   'a check is bounded in time for any schema and value (fault 44)',
   async () => {
     const twice = (name: string) => ({ allOf: [{ $ref: `#/$defs/${name}` }, { $ref: `#/$defs/${name}` }] })

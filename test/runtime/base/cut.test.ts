@@ -25,7 +25,7 @@ test('a cut text has its beginning, lone surrogates included', () => {
   assert.is(cut('ab\u{1f600}', 3), 'ab\ud83d')
 })
 
-test('a cut text lets go of the whole', async () => {
+test.slow('a cut text lets go of the whole', async () => {
   const more = await heapFor((text) => cut(text, 500))
   assert.ok(more < 10 * megabyte, `${more} bytes`)
 })
@@ -40,7 +40,7 @@ test('the timeline keeps no long texts, names or stacks of others', async () => 
   assert.ok(more < 10 * megabyte, `${more} bytes`)
 })
 
-test('frames that the timeline keeps let go of a long message', async () => {
+test.slow('frames that the timeline keeps let go of a long message', async () => {
   using timeline = new Timeline(() => 0, new Set())
   const stray = channel('caduceus.stray')
   const more = await heapFor((text) => {

@@ -164,7 +164,7 @@ const counting = `
   const tree = await startSupervisor({ strategy: 'one_for_one', children: [childSpec(fragile)] })
 `
 
-test('by default reports are JSON lines on stderr, and pino loads with the first', async (t) => {
+test.slow('by default reports are JSON lines on stderr, and pino loads with the first', async (t) => {
   const program = `${counting}
     tell('started')
     ${crashing}
@@ -195,7 +195,7 @@ test('by default reports are JSON lines on stderr, and pino loads with the first
   assert.equal(lines.at(-1), { told: 'stopped', loaded: true })
 })
 
-test('the texts of an error are bounded in its line, and how much is left out is said', async (t) => {
+test.slow('the texts of an error are bounded in its line, and how much is left out is said', async (t) => {
   const program = `${counting.replace("new Error('boom')", "new Error('x'.repeat(4_000_000))")}
     ${crashing}
   `
@@ -221,7 +221,7 @@ test('a line in JSON is one line for everybody, and steers no terminal', async (
   assert.ok(messages.includes(JSON.parse(`"${hostile}"`)), stderr)
 })
 
-test('a closed stderr loses its lines only', async (t) => {
+test.slow('a closed stderr loses its lines only', async (t) => {
   const program = `${counting}
     import { closeSync } from 'node:fs'
     process.stderr.on('error', () => {})

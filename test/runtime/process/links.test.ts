@@ -155,7 +155,7 @@ test('OTP-86 JS-2 messages of a process arrive before its exit signal', async (t
   assert.equal(await order.next(3), ['first', 'second', 'crash'])
 })
 
-test('an exit passes a chain of 20,000 linked actors without a stack overflow', async (t) => {
+test.slow('an exit passes a chain of 20,000 linked actors without a stack overflow', async (t) => {
   const host = await startHost(t, { trapExit: true })
   const link = defineActor({
     name: 'link',

@@ -74,7 +74,7 @@ for (const kind of ['thread', 'process'] as const) {
   })
 }
 
-test('a peer of a peer is seen, too', async (t) => {
+test.slow('a peer of a peer is seen, too', async (t) => {
   const { named, seen } = await open(t, 'process', { deep: true })
   await seen(() => named('deep')?.about?.includes('busy') === true)
   await seen(() => named('counter') !== undefined)

@@ -86,7 +86,7 @@ test('a second server on a folder is refused with what to do, and the first goes
   assert.is(await elsewhere(t, client, next.url).text('count'), '2')
 })
 
-test('a folder belongs to one program, and is free once that is killed', async (t) => {
+test.slow('a folder belongs to one program, and is free once that is killed', async (t) => {
   const folder = makeFolder(t)
   const first = await startProgram(t, folder)
   assert.match(first.told, /^http:/)
@@ -171,7 +171,7 @@ test('a folder with a long path is locked, too', async (t) => {
   await startOn(t, engine)
 })
 
-test('with files, what a killed program has given out is good in the next one', async (t) => {
+test.slow('with files, what a killed program has given out is good in the next one', async (t) => {
   const folder = makeFolder(t)
   const first = await startProgram(t, folder)
   const client = await new RawClient(t, first.told).open()

@@ -59,7 +59,7 @@ test('folder and files are for their owner only, whatever the session ids are', 
   }
 })
 
-test('a torn, damaged or foreign file is ignored and overwritten', async (t) => {
+test.slow('a torn, damaged or foreign file is ignored and overwritten', async (t) => {
   const folder = makeFolder(t)
   const store = fileSessions({ folder })
   await store.save(makeRecord('one', 2, { text: 'kept' }))

@@ -60,7 +60,7 @@ test('a wiped engine is told all that exists, also by the node that just changed
   ok(!answers.some((answer) => answer.includes('404')), answers.join())
 })
 
-test('a node cut off serves nothing until it knows what others took over', async (t) => {
+test.slow('a node cut off serves nothing until it knows what others took over', async (t) => {
   const engine = fakeEngine()
   const nodes = await startEngineNodes(t, [definition, definition], (name) => engine.at(name))
   const [cut] = nodes

@@ -153,7 +153,7 @@ test('a stopped server terminates every session before stop resolves', async (t)
   assert.equal(heard.slice(3).sort(), ['terminate a', 'terminate b', 'terminate c'])
 })
 
-test('a hanging terminate delays the stop for one second and is reported', async (t) => {
+test.slow('a hanging terminate delays the stop for one second and is reported', async (t) => {
   let aborted = 0
   const server = await start(t, {
     terminate: (ended) =>
@@ -236,7 +236,7 @@ for (const [what, thrown, told] of [
     assert.not.match(message, 'secret')
   })
 
-test('a client refused as retryable by init tries again', async (t) => {
+test.slow('a client refused as retryable by init tries again', async (t) => {
   let tries = 0
   const server = await start(t, {
     init() {
@@ -345,7 +345,7 @@ test('messages during a restore wait for init', async (t) => {
   assert.ok(isReady)
 })
 
-test('over stdio the session terminates before the program ends', async (t) => {
+test.slow('over stdio the session terminates before the program ends', async (t) => {
   const program = fileURLToPath(new URL('./_hooks-program.js', import.meta.url))
   const child = spawn(process.execPath, [program], { stdio: ['pipe', 'pipe', 'pipe'] })
   t.after(() => child.kill('SIGKILL'))

@@ -83,7 +83,7 @@ test('an invalid skill is refused with its file', async (t) => {
   assert.match(await refusal(5 as never), 'folder: expected the path of a folder')
 })
 
-test(
+test.slow(
   'a skill has at most 512 files and 16 MiB',
   async (t) => {
     const many = Object.fromEntries(Array.from({ length: 511 }, (_, at) => [`a/${at}.txt`, '']))

@@ -192,7 +192,7 @@ interface Options extends Partial<ServerOptions>, TreeWideOptions {
   readonly fake?: boolean
 }
 
-test('others have their turn while the addresses of a filter are looked at', async (t) => {
+test.slow('others have their turn while the addresses of a filter are looked at', async (t) => {
   const template = (n: number) =>
     defineResourceTemplate({
       ...{ uriTemplate: `x://{+a}/${n}/{b}/end`, name: `t${n}`, scopes: ['x'], read: () => '' },

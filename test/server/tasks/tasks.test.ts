@@ -279,7 +279,7 @@ test('questions before a call becomes a task are asked once', async (t) => {
   assert.is(answer.result?.content?.[0]?.text, 'not today')
 })
 
-test(
+test.slow(
   'an isolated handler runs as a task, asks, and is killed with it',
   async (t) => {
     const module = new URL('./_isolated.js', import.meta.url)

@@ -107,7 +107,7 @@ test('concurrent introspections are bounded', async (t) => {
   assert.is(issuer.asked.length, 3)
 })
 
-test('made-up tokens of one network leave questions for others', async (t) => {
+test.slow('made-up tokens of one network leave questions for others', async (t) => {
   const { issuer, outcome } = await start(t, { maxAtOnce: 4, fetchTimeout: 1_000 })
   issuer.opaque.set('opaque-good', { sub: 'ada', aud: resource })
   issuer.silent = true

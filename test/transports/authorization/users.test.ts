@@ -349,7 +349,7 @@ test('a client is kept as long as somebody lets it in, and an hour more', async 
   assert.is(kept.size, clients.length)
 })
 
-test('a client that is let in while its last grant ends stays', async () => {
+test.slow('a client that is let in while its last grant ends stays', async () => {
   for (const clientId of ['client', 'https://host.example/client.json'])
     for (const isEndFirst of [true, false])
       for (const order of orders(12)) {

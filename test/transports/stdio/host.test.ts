@@ -37,7 +37,7 @@ function ended(host: Host): Promise<number | null> {
   return new Promise((resolve) => host.process.once('exit', resolve))
 }
 
-test('fault 34: servers of a killed host end within 5 s, at the end of stdin', async (t) => {
+test.slow('fault 34: servers of a killed host end within 5 s, at the end of stdin', async (t) => {
   const host = await startHost(t, 3, [])
   assert.is(host.pids.length, 3)
   const end = ended(host)
@@ -48,7 +48,7 @@ test('fault 34: servers of a killed host end within 5 s, at the end of stdin', a
   assert.ok(allowance.left() > 0)
 })
 
-test('process.exit() leaves no server or descendant behind, even deaf ones', async (t) => {
+test.slow('process.exit() leaves no server or descendant behind, even deaf ones', async (t) => {
   const host = await startHost(t, 2, ['--ignore-eof', '--ignore-term'])
   assert.is(host.pids.length, 4)
   assert.equal(

@@ -85,7 +85,7 @@ test('the ring keeps the last 20 lines and 8 KiB, also of an endless line', () =
   assert.ok(ring.lines().join('').length <= 2 * 8 * 1024)
 })
 
-test('the ring lets go of the chunks that its lines came in', async () => {
+test.slow('the ring lets go of the chunks that its lines came in', async () => {
   const ring = createStderrRing()
   const kept: unknown[] = []
   const before = await heapInUse()

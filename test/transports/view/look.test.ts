@@ -64,7 +64,7 @@ test('events are told one by one, however they are cut, and others are left out'
   ])
 })
 
-test('the time for a picture grows with its length, not faster', async (t) => {
+test.slow('the time for a picture grows with its length, not faster', async (t) => {
   const time = async (length: number): Promise<number> => {
     const { told, ended } = await look(t, (response) => {
       response.end(`event: picture\ndata: ${JSON.stringify({ name: 'x'.repeat(length) })}\n\n`)

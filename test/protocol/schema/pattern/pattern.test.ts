@@ -44,7 +44,7 @@ const { pattern } = fc.letrec<{ pattern: string }>((tie) => ({
 }))
 const text = fc.string({ unit: fc.constantFrom('a', 'b', '1', '-', '.', ' ', '\n', 'é'), maxLength: 8 })
 
-test('matches just what RegExp matches, for any pattern and text', async () => {
+test.slow('matches just what RegExp matches, for any pattern and text', async () => {
   await fc.assert(
     fc.property(
       pattern,
@@ -142,7 +142,7 @@ function refusal(source: string): string {
   return typeof compiled === 'string' ? compiled : 'compiled'
 }
 
-test('what is learned of a pattern is forgotten before it is too much', async () => {
+test.slow('what is learned of a pattern is forgotten before it is too much', async () => {
   const pattern = matcher('(?:a.{3}b|.c)x')
   const before = await heapInUse()
   for (let start = 0; start < 20; start++) {

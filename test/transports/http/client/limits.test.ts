@@ -121,7 +121,7 @@ test('fault 61: a 100 MB result is cut off at the limit and fails that call only
   assert.ok(process.memoryUsage().rss - before < 150 * 1024 * 1024)
 })
 
-test('a result of 20 MB arrives where the limit allows it', async (t) => {
+test.slow('a result of 20 MB arrives where the limit allows it', async (t) => {
   const server = await listen(
     t,
     polite((seen) =>

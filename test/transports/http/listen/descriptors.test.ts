@@ -1,3 +1,5 @@
+// second tier: time
+// shares a process
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { connect } from 'node:net'

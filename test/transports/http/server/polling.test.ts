@@ -113,7 +113,7 @@ test('an error after a timed stream start is an event of it', async (t) => {
   await reading.ended
 })
 
-test('a reader that does not read is cut off at the limit and resumes the rest', async (t) => {
+test.slow('a reader that does not read is cut off at the limit and resumes the rest', async (t) => {
   const { url, readers } = await start(t, {
     limits: { bufferedBytes: 10_000 },
     streams: { resume: { maxBytes: 40_000_000 } },

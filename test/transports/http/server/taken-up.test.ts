@@ -281,7 +281,7 @@ test('unusable event ids are refused on another process, too', async (t) => {
   assert.equal((await (await resume(t, two, id)).message()).message.result, { secret: 42 })
 })
 
-test('a slow reader on another process is cut off and comes back for the rest', async (t) => {
+test.slow('a slow reader on another process is cut off and comes back for the rest', async (t) => {
   const { one, two, readers } = await startTwo(t, {
     limits: { bufferedBytes: 10_000 },
     streams: { resume: { maxBytes: 40_000_000 } },
