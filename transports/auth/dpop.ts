@@ -19,7 +19,10 @@ const loadCheck = /* @__PURE__ */ lazy(
 export interface SeenProof {
   /** Of its key and its `jti`: 43 letters, digits, `-` and `_`. */
   readonly id: string
-  /** Milliseconds from now on after which it is refused for its age, and may be forgotten. */
+  /**
+   * Milliseconds from now on after which it is refused for its age, and may be forgotten: also where clocks of
+   * processes differ by up to 20 s.
+   */
   readonly lifetime: number
 }
 

@@ -52,6 +52,8 @@ const maxProofLength = 8_192
 const maxIdLength = 256
 /** Characters of the numbers of an RSA key, for 4,096 bits: larger ones take too long to check. */
 const maxKeyParts = { n: 683, e: 8 } as const
+/** Ms by which the clocks of nodes may differ: a proof has to be remembered until it has ended at all of them. */
+const skew = 20_000
 /** Keys that are kept as imported; those used last stay. */
 const maxKeys = 1_000
 
@@ -66,7 +68,7 @@ export function createProofCheck(settings: DPoPSettings): ProofCheck {
     const until = iat * 1_000 + window + 1_000
     const now = world.date()
     if (seen === undefined) return remembered.note({ id, key, until }, now)
-    return (await seen({ id, lifetime: until - now })) !== false
+    return (await seen({ id, lifetime: until - now + skew })) !== false
   }
 
   return async (use) => {

@@ -15,7 +15,10 @@ export function isOfProgram(address: string): boolean {
 
 /** Schemes that the programs of a system take: none of them is a client. */
 const ofOthers =
-  /^(?:about|afp|android-app|blob|callto|chrome.*|data|facetime.*|file|filesystem|ftps?|gopher|intent|itms.*|jar|javascript|ldaps?|mailto|ms-.*|nfs|res|search-ms|sftp|shell|smb|sms|ssh|tel|telnet|vbscript|view-source|vnc|wss?|x-apple.*):$/
+  /^(?:about|afp|android-app|applescript|blob|callto|cid|data|davs?|facetime.*|feed|file|filesystem|ftps?|gopher|hcp|help|intent|irc|its|itms.*|jar|javascript|jnlp|ldaps?|livescript|magnet|mailto|market|mhtml|mid|mk|mms|mocha|ms-.*|news|nfs|res|resource|rtsp|search|search-ms|sftp|shell|smb|sms|ssh|steam|tel|telnet|vbscript|view-source|vnc|webcal|wss?|wyciwyg|x-apple.*|x-webdoc):$/
+/** Schemes of browsers, which open another address. */
+const ofBrowsers =
+  /^(?:.+https?|brave.*|chrome.*|duckduckgo|edge|firefox.*|focus|googlechrome.*|microsoft-edge.*|moz-.*|opera.*|safari.*|vivaldi.*|x-safari.*):$/
 
 /** Whether codes may not be sent there: plain http elsewhere, and a scheme that hides another address. */
 export function isForbidden(address: string): boolean {
@@ -23,7 +26,14 @@ export function isForbidden(address: string): boolean {
   const url = new URL(address)
   if (url.protocol === 'http:') return !isOnDevice(url)
   if (url.protocol === 'https:') return false
-  if (ofOthers.test(url.protocol)) return true
-  const rest = address.slice(url.protocol.length)
-  return /https?:/i.test(rest) || rest.indexOf('://', 3) !== -1
+  if (ofOthers.test(url.protocol) || ofBrowsers.test(url.protocol)) return true
+  let rest = url.href.slice(url.protocol.length)
+  // written once more or less often, as programs read it
+  for (let times = 0; times < 3; times += 1) {
+    if (/https?:/i.test(rest) || rest.indexOf('://', 3) !== -1) return true
+    rest = rest.replaceAll(/%[0-9a-f]{2}/gi, (code) =>
+      String.fromCharCode(Number.parseInt(code.slice(1), 16)),
+    )
+  }
+  return false
 }

@@ -422,7 +422,10 @@ export class AuthorizationServer {
     const error = answer.getAll('error').at(-1) ?? null
     if (error === null || origin === this.#settings.issuer) return
     const { client, session, entities } = ctx.oidc
-    if (client !== undefined && grantIdOf(session, client.clientId) !== undefined) return
+    const grantId = client && grantIdOf(session, client.clientId)
+    // a user has agreed to one address of a client, and to no other that it registered
+    const { redirect_uri: goes } = ctx.oidc.params ?? {}
+    if (grantId !== undefined && (await this.#grants.isFor(grantId, String(goes)))) return
     // who has seen where it leads has refused there; and a program of this device may know why
     const isKnown =
       entities.Interaction?.result?.error_description === refusedHere || isOnDevice(new URL(location))

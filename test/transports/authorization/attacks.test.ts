@@ -250,6 +250,46 @@ test('open redirect: a request that fails leads to nobody who was not let in bef
   assert.match(String(told.url.searchParams.get('error')), /required$/)
 })
 
+test('open redirect: a failure leads to the address that was agreed to alone', async (t) => {
+  const { register, begin } = await attack(t)
+  const [nice, evil] = ['https://nice.example/cb', 'https://evil.example/phish']
+  const isAway = ({ hostname }: URL): boolean => hostname.endsWith('.example')
+  const client = await register({ redirect_uris: [nice, evil] })
+  const browser = new Browser()
+  const page = await browser.open(begin(client, { redirect_uri: nice }).url, isAway)
+  assert.ok(isAway((await browser.press(page, 'allow', isAway)).url))
+  for (const more of [{ prompt: 'none' }, { response_type: 'token' }, { code_challenge: 'x' }] as Json[]) {
+    const failed = await browser.open(begin(client, { redirect_uri: evil, ...more }).url, isAway)
+    assert.equal([failed.status, isAway(failed.url)], [400, false], JSON.stringify(more))
+  }
+  const told = await browser.open(begin(client, { redirect_uri: nice, code_challenge: 'x' }).url, isAway)
+  assert.equal([told.url.hostname, told.url.searchParams.has('error')], ['nice.example', true])
+})
+
+test('open redirect: no scheme leads on to another address', async (t) => {
+  const { register } = await attack(t, { limits: { registrations: 100 } })
+  const idFor = async (uri: string) => (await register({ redirect_uris: [uri] })).client_id
+  for (const uri of [
+    'x-safari-https://evil.example/cb',
+    'googlechromes://evil.example/cb',
+    'microsoft-edge-https://evil.example/cb',
+    'touch-https://evil.example/cb',
+    'firefox://open-url?url=https%3A%2F%2Fevil.example',
+    'com.example.app:/open?url=https%253A%252F%252Fevil.example',
+    'com.example.app:/open?url=%68ttps%3A//evil.example',
+    'brave://open-url?url=evil.example',
+    'market://details?id=x',
+    'web+https:evil.example',
+  ])
+    assert.is(await idFor(uri), undefined, uri)
+  for (const uri of [
+    'cursor://anysphere.cursor/oauth/callback',
+    'vscode://x.y/callback?z=1',
+    'com.example.app:/cb',
+  ])
+    assert.type(await idFor(uri), 'string', uri)
+})
+
 for (const [what, options] of [
   ['is not let in', { allow: () => false }],
   ['is refused at the provider', { fake: { user: null } }],
