@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { isModernRevision } from '../../protocol/dialects/versions.js'
 import { urlElicitations } from '../../protocol/messages/elicitation.js'
 import { errorCodes, isResourceNotFound, McpError, toJsonRpcError } from '../../protocol/wire/errors.js'
+import { handled } from '../../runtime/base/promise.js'
 import { isObject, type JsonObject } from '../../protocol/wire/json.js'
 import { CaduceusError, messageOf, show } from '../../runtime/base/errors.js'
 import { outside } from '../../runtime/faults/containment.js'
@@ -192,6 +193,15 @@ export class UpstreamLink {
     })
     record.unwant = (uri, caller) => this.#wants.changed(uri, caller)
     if (!isStarted(entry)) this.#instances.set(shared, this.#instance(Promise.resolve(entry), entry))
+    this.#hearTokens()
+  }
+
+  /** The tokens of callers are kept from the start, also where the first call starts the first client. */
+  #hearTokens(): void {
+    const auth = this.#auth
+    // whoever needs one is told why there is none
+    if (isObject(auth))
+      void handled(Promise.resolve(this.#input.logins?.openExchange(auth.exchange, this.name)))
   }
 
   get options(): UpstreamOptions {
@@ -208,6 +218,7 @@ export class UpstreamLink {
     this.#options = options
     this.#filter = filterOf(options)
     this.#gate = new Gate(this.name, options, this.#input.world)
+    this.#hearTokens()
   }
 
   get server(): Upstream['server'] {

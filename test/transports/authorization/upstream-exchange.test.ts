@@ -1,9 +1,12 @@
 // The token of a caller of a gateway is traded for one that is for the server behind it (RFC 8693).
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { mkdtempSync, rmSync } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { oauth, startClient } from 'caduceus/client'
-import { defineServer, defineTool, gateway, startServer } from 'caduceus/server'
+import { defineServer, defineTool, files, gateway, startServer } from 'caduceus/server'
 import { until } from 'caduceus/testing'
 import { http, jwt, serveHttp } from 'caduceus/transports'
 import { freePort, startLogin } from '../../examples/auth/login.js'
@@ -12,7 +15,13 @@ import { byName, names } from './_upstream.js'
 
 const test = suite('token exchange of a gateway', { timeout: 20_000 })
 
-async function startExchange(t: TestContext, isByName = false) {
+interface ExchangePlan {
+  readonly isByName?: boolean
+  readonly lazy?: boolean
+  readonly folder?: string
+}
+
+async function startExchange(t: TestContext, { isByName = false, lazy = false, folder }: ExchangePlan = {}) {
   const login = await startLogin()
   t.after(() => login[Symbol.asyncDispose]())
   const { issuer } = login
@@ -41,20 +50,28 @@ async function startExchange(t: TestContext, isByName = false) {
   const team = gateway({
     mail: {
       per: 'principal',
+      lazy,
       auth: { exchange: { issuer, client: { id: 'gateway', secret: 's' }, resource: mailAt } },
       start: ({ answers, token }) =>
         startClient({ ...answers(), transport: http(mailAt, { auth: token }), logger: false }),
     },
   })
   const auth = { resource: teamAt, authorizationServers: [issuer], verify: check }
-  const server = await startServer(team, {
-    transport: serveHttp({
-      port: Number(new URL(teamAt).port),
-      ...(isByName ? { authenticate: byName } : { auth }),
-    }),
-    logger: false,
-  })
+  const start = () =>
+    startServer(team, {
+      ...(folder !== undefined && { engine: files({ folder }) }),
+      transport: serveHttp({
+        port: Number(new URL(teamAt).port),
+        ...(isByName ? { authenticate: byName } : { auth }),
+      }),
+      logger: false,
+    })
+  let server = await start()
   t.after(() => server.stop())
+  const again = async (): Promise<void> => {
+    await server.stop()
+    server = await start()
+  }
   const trades: string[] = []
   const hear = (message: unknown): void => {
     const { request } = message as { readonly request: IncomingMessage }
@@ -69,7 +86,7 @@ async function startExchange(t: TestContext, isByName = false) {
     t.after(() => client.close())
     return client
   }
-  return { memberOf, came, revoked, trades: () => trades.filter((path) => path === '/token').length }
+  return { memberOf, came, revoked, again, trades: () => trades.filter((path) => path === '/token').length }
 }
 
 test('many calls of two users are one trade for each, and each is itself', async (t) => {
@@ -87,6 +104,16 @@ test('many calls of two users are one trade for each, and each is itself', async
   assert.ok(new Set(came).size >= 3, 'that of the gateway itself, and two')
 })
 
+test('a call that starts a lazy server is its caller, also the first one of a program', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'upstream-exchange-'))
+  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  const { memberOf, again } = await startExchange(t, { lazy: true, folder })
+  // what it lists is kept
+  assert.ok((await names(memberOf('ada'))).includes('mail__whoami'))
+  await again()
+  assert.is((await memberOf('bob').callTool('mail__whoami')).text, 'bob')
+})
+
 test('a token that the server refuses is traded for anew, once', async (t) => {
   const { memberOf, came, revoked, trades } = await startExchange(t)
   const ada = memberOf('ada')
@@ -98,7 +125,7 @@ test('a token that the server refuses is traded for anew, once', async (t) => {
 })
 
 test('a token that the provider does not know is refused, and shown to nobody', async (t) => {
-  const { memberOf } = await startExchange(t, true)
+  const { memberOf } = await startExchange(t, { isByName: true })
   const client = memberOf('no-token-of-the-provider')
   await until(async () => (await names(client)).includes('mail__whoami'))
   const error = String(await client.callTool('mail__whoami').catch((cause: unknown) => cause))
