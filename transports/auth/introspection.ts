@@ -3,7 +3,7 @@ import { isObject, type JsonObject } from '../../protocol/wire/json.js'
 import type { Clock } from '../../runtime/time/clock.js'
 import { systemWorld } from '../../runtime/time/world.js'
 import { TransportError } from '../base/errors.js'
-import { anybody, shareOf } from '../base/network.js'
+import { anybody, shareOf, siteOf } from '../base/network.js'
 import { Places } from '../base/places.js'
 import {
   badOption,
@@ -70,7 +70,7 @@ export function introspection(options: IntrospectionOptions): TokenVerifier {
   }
 
   async function ask(token: string, clock: Clock, network: string | undefined): Promise<JsonObject> {
-    const caller = network === undefined ? anybody : `from ${network}`
+    const caller = network === undefined ? anybody : `from ${siteOf(network)}`
     if (places.isFull || places.hasItsShare(caller)) {
       const those = places.isFull
         ? `${maxAtOnce} questions`

@@ -395,3 +395,8 @@ export function clientKey(clientId: string): string {
 export function documentKey(clientId: string): string {
   return `document ${clientId}`
 }
+
+/** Where its document is, as it was read last. */
+export function lastDocumentKey(clientId: string): string {
+  return `last document ${clientId}`
+}

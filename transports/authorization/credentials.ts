@@ -46,6 +46,14 @@ export class UserCredentials {
     return put(this.#values, keyOf(account), undefined, 1)
   }
 
+  /** Whether the user has to sign in again: the provider has ended them, or gives no others. */
+  async areOver(account: string): Promise<boolean> {
+    const found = await this.#find(account)
+    if (found === undefined) return true
+    const { expiresAt, refreshToken } = found.kept.tokens
+    return expiresAt !== undefined && expiresAt <= this.#world.date() && refreshToken === undefined
+  }
+
   /** Rejects with UNAUTHORIZED where the user has to sign in again. */
   async of(account: string | undefined, signal: AbortSignal): Promise<Credentials> {
     if (account === undefined) throw signInAgain()

@@ -1,5 +1,5 @@
 import type { World } from '../../runtime/time/world.js'
-import { networkOf } from '../base/network.js'
+import { siteOf } from '../base/network.js'
 
 /** How many requests of one network there may be: all who come through one proxy or host are one. */
 export interface SignInLimits {
@@ -39,8 +39,7 @@ export class RateLimits {
   /** Counts a request; answers how many ms its network has to wait, if it has to. */
   take(kind: keyof SignInLimits, address: string): number | undefined {
     const [max, period] = [this.#limits[kind], periods[kind]]
-    // anybody may have a /48 of IPv6
-    const key = `${kind} ${networkOf(address).split(':').slice(0, 3).join(':')}`
+    const key = `${kind} ${siteOf(address)}`
     const now = this.#now()
     const known = this.#counts.get(key)
     if (known !== undefined && now - known.since < period) {

@@ -20,7 +20,7 @@ import { pause } from '../../runtime/time/wait.js'
 import type { World } from '../../runtime/time/world.js'
 import { refused } from '../auth/tokens.js'
 import { optionError, TransportError } from '../base/errors.js'
-import { networkOf } from '../base/network.js'
+import { siteOf } from '../base/network.js'
 import { repeatRequest } from '../base/repeat-request.js'
 import { pathOf, queryOf } from '../base/target.js'
 import {
@@ -37,6 +37,7 @@ import { toResponse } from '../http/outgoing/to-response.js'
 import {
   agreed,
   documentKey,
+  lastDocumentKey,
   endGrant,
   isDocument,
   put,
@@ -117,6 +118,8 @@ const longestAssertion = 660_000
 const ofNetwork = 3
 const mostDocuments = 100
 const documentBytes = 16_384
+/** Milliseconds that the document of a client that users have let in is good while its host is away. */
+const lastDocument = 7 * 86_400_000
 
 /** The document of a client that is being fetched. */
 interface DocumentFetch {
@@ -169,6 +172,8 @@ export class AuthorizationServer {
   readonly #names: { readonly session: string; readonly interaction: string; readonly resume: string }
   /** Documents that are being fetched, for which networks, and until when at most. */
   readonly #documents = new Map<string, DocumentFetch>()
+  /** Documents that were read last, by address. */
+  readonly #read = new Map<string, string>()
   /** The network for which a client is looked up for a page. */
   readonly #seeker = new AsyncLocalStorage<string>()
   readonly #networks = new WeakMap<IncomingMessage, string>()
@@ -228,8 +233,18 @@ export class AuthorizationServer {
     }
   }
 
-  /** Whose an access token is. Rejects with UNAUTHORIZED. */
+  /** Whose an access token is. Rejects with UNAUTHORIZED, and with AUTHORIZATION_UNAVAILABLE without its engine. */
   async principalOf(token: string): Promise<Principal> {
+    try {
+      return await this.#principalOf(token)
+    } catch (cause) {
+      if (!(cause instanceof TransportError && cause.retryable)) throw cause
+      const problem = 'whose a token is cannot be looked up at the moment'
+      throw new TransportError('AUTHORIZATION_UNAVAILABLE', problem, { cause, retryable: true })
+    }
+  }
+
+  async #principalOf(token: string): Promise<Principal> {
     const { resource } = this.#settings
     const found = await this.#provider.AccessToken.find(token)
     if (found === undefined || !found.isValid) throw refused('the token is not known, or has expired')
@@ -306,7 +321,7 @@ export class AuthorizationServer {
 
   async #answer(request: IncomingMessage, response: ServerResponse, address: string): Promise<void> {
     const path = pathOf(request.url)
-    this.#networks.set(request, networkOf(address))
+    this.#networks.set(request, siteOf(address))
     const isStep = path === routes.authorization || resumedAt(path) !== undefined
     // `oidc-provider` would take others, too; none of them has a cookie to know its browser by
     if (isStep && request.method !== 'GET') return notAllowed(response, 'GET')
@@ -330,7 +345,7 @@ export class AuthorizationServer {
     if (isStep) response.appendHeader('set-cookie', this.#mark(request))
     if (path === routes.token && request.method === 'POST') {
       const named = await this.#withOwnNames(request)
-      this.#networks.set(named, networkOf(address))
+      this.#networks.set(named, siteOf(address))
       return this.#handle(named, response)
     }
     if (path !== routes.registration) return this.#handle(request, response)
@@ -357,7 +372,7 @@ export class AuthorizationServer {
     return [...new Set([baseScope, ...known])].join(' ')
   }
 
-  /** Libraries write an address without a path with a slash: it is the same (RFC 3986, section 6.2.3). */
+  /** Libraries write an address with a slash in place of no path, and a host in small letters (RFC 3986, section 6.2.3). */
   #nameResource(params: URLSearchParams): void {
     const { resource } = this.#settings
     const isOurs = (asked: string): boolean =>
@@ -373,7 +388,7 @@ export class AuthorizationServer {
     if (!/^application\/x-www-form-urlencoded/i.test(request.headers['content-type'] ?? ''))
       return repeatRequest(request, body)
     const form = new URLSearchParams(body.toString())
-    if (isBare(this.#settings.resource)) this.#nameResource(form)
+    this.#nameResource(form)
     // hosts repeat at each renewal what they asked for at first
     const scope = form.get('scope')
     if (scope !== null)
@@ -479,6 +494,8 @@ export class AuthorizationServer {
       const granted = scopes.filter((scope) => (JSON.parse(shown) as string[]).includes(scope))
       const grantId = await this.#grant({ accountId, clientId }, granted, asked)
       await this.#grants.note({ grantId, accountId, clientId }, redirectUri)
+      const text = this.#read.get(clientId)
+      if (text !== undefined) await this.#keepDocument(clientId, text)
       return this.#end(request, response, { consent: { grantId } })
     }
     // one page is one decision, however often it is looked at
@@ -795,12 +812,33 @@ export class AuthorizationServer {
       }
       const signal = init?.signal ?? new AbortController().signal
       const found = await toResponse(await safeFetch(url, { ...request, maxBytes: documentBytes, signal }))
+      if (found.status === 429 || found.status >= 500) return (await this.#lastDocument(url)) ?? found
       if (found.status !== 200) return found
       const body = fitted(Buffer.from(await found.arrayBuffer()), true)
+      await this.#keepDocument(url, body.toString())
       return new Response(body, { status: 200, headers: withoutLength(found.headers) })
+    } catch (cause) {
+      const last = await this.#lastDocument(url)
+      if (last === undefined) throw cause
+      return last
     } finally {
       this.#documents.delete(url)
     }
+  }
+
+  /** Its users go on for a week while the host of a client is away. What strangers name is kept here only. */
+  async #keepDocument(url: string, text: string): Promise<void> {
+    this.#read.delete(url)
+    this.#read.set(url, text)
+    for (const [oldest] of this.#read) if (this.#read.size > mostDocuments) this.#read.delete(oldest)
+    if ((await this.#values.get(documentKey(url))) !== undefined)
+      await put(this.#values, lastDocumentKey(url), text, lastDocument)
+  }
+
+  async #lastDocument(url: string): Promise<Response | undefined> {
+    const kept = await this.#values.get(lastDocumentKey(url))
+    if (kept === undefined || kept.text === '') return undefined
+    return new Response(kept.text, { status: 200, headers: { 'content-type': 'application/json' } })
   }
 
   async #end(request: IncomingMessage, response: ServerResponse, result: object): Promise<void> {
@@ -846,8 +884,12 @@ export class AuthorizationServer {
     const isOver = new Check('login_over', 'the login has ended', 'login_required', async ({ oidc }) => {
       const { session, result } = oidc
       if (session?.accountId === undefined || result?.login !== undefined) return Check.NO_NEED_TO_PROMPT
+      const { accountId } = session
+      // nor is a login any more without which tools have to send their user to the provider
       const hasEnded =
-        session.past(seconds(login)) || (await this.#users.userOf(session.accountId)) === undefined
+        session.past(seconds(login)) ||
+        (await this.#users.userOf(accountId)) === undefined ||
+        (await this.#credentials.areOver(accountId))
       return hasEnded ? Check.REQUEST_PROMPT : Check.NO_NEED_TO_PROMPT
     })
     policy.get('login')?.checks.add(isOver)
@@ -1165,9 +1207,4 @@ function fitted(body: Buffer, isOfDocument = false): Buffer {
   } catch {
     return body
   }
-}
-
-/** Whether an address has no path, which is written with a slash, too. */
-function isBare(resource: string): boolean {
-  return new URL(resource).pathname === '/'
 }

@@ -18,6 +18,12 @@ export function networkOf(address: string): string {
     .join(':')
 }
 
+/** The addresses that anybody may have at once: one of IPv4, a /48 of IPv6. `address` may be a network of these. */
+export function siteOf(address: string): string {
+  const network = networkOf(address)
+  return network.includes(':') ? network.split(':').slice(0, 3).join(':') : network
+}
+
 /** How much of a limit one client may have at once: three quarters, one at least. The rest is for others. */
 export function shareOf(limit: number): number {
   return Math.max(1, Math.floor((limit * 3) / 4))

@@ -20,14 +20,19 @@ const host = 'client.example'
 const id = `https://${host}/mcp/client.json`
 
 /** A host on the web: what is dialled under its name comes here, and all else where it goes. */
-async function onTheWeb(t: TestContext, documents: Readonly<Record<string, object>>, isSilent = false) {
+async function onTheWeb(
+  t: TestContext,
+  documents: Readonly<Record<string, object | 'away'>>,
+  isSilent = false,
+) {
   const { cert, key } = selfSigned()
   const asked: string[] = []
   const server = createServer({ cert, key }, (request, response) => {
     asked.push(String(request.url))
     if (isSilent) return
     const document = documents[String(request.url)]
-    response.writeHead(document === undefined ? 404 : 200, { 'content-type': 'application/json' })
+    const status = document === 'away' ? 503 : document === undefined ? 404 : 200
+    response.writeHead(status, { 'content-type': 'application/json' })
     response.end(JSON.stringify(document))
   })
   server.listen(0, '127.0.0.1')
@@ -168,6 +173,31 @@ test('a login of such a client goes on at another node, which has no document ye
     [200, true],
   )
   assert.is(asked.length, 2)
+})
+
+test('its users go on while its host is away, and no longer once the document has gone', async (t) => {
+  const documents: Record<string, object | 'away'> = { '/mcp/client.json': document }
+  await onTheWeb(t, documents)
+  const folder = makeFolder(t)
+  const first = await attack(t, { engine: files({ folder }) })
+  const { form } = await first.codeOf({ client_id: id })
+  let { body } = await first.token(form)
+  let { server } = first
+  // in place of another node: nothing of the one before is in its memory
+  const renewed = async (way: 'away' | undefined) => {
+    await server.stop()
+    ;({ server } = await start(t, {
+      ...{ engine: files({ folder }), port: first.port, provider: providerOf(first.login) },
+    }))
+    if (way === undefined) delete documents['/mcp/client.json']
+    else documents['/mcp/client.json'] = way
+    const refresh = { grant_type: 'refresh_token', refresh_token: body.refresh_token ?? '', client_id: id }
+    const answer = await first.token(refresh)
+    if (answer.status === 200) ({ body } = answer)
+    return [answer.status, answer.body.error]
+  }
+  assert.equal(await renewed('away'), [200, undefined])
+  assert.equal(await renewed(undefined), [400, 'invalid_client'])
 })
 
 test('one network has three documents fetched at a time', async (t) => {

@@ -52,6 +52,23 @@ test('a client is told of all scopes, and its user is asked for them, once', asy
   assert.match(String(headers.get('www-authenticate')), /scope="mcp write erase"/)
 })
 
+test('whose tokens the provider has ended signs in there again, in the same browser too', async (t) => {
+  const { login, resource } = await start(t, { fake: { expiresIn: 61 } })
+  const browser = new Browser()
+  const first = signedIn(t, resource, undefined, { browser })
+  const call = (one: typeof first) => one.client.callTool('credentials').catch((cause: Error) => cause)
+  const accessTokenOf = (told: unknown): boolean => /accessToken/.test((told as { text?: string }).text ?? '')
+  assert.ok(accessTokenOf(await call(first)))
+  const logins = (): number => login.asked.filter((what) => what === 'authorize').length
+  const before = logins()
+  login.revoke()
+  // less than a minute is left, so it is renewed
+  await until(async () => !accessTokenOf(await call(first)))
+  const again = signedIn(t, resource, undefined, { browser })
+  assert.ok(accessTokenOf(await call(again)))
+  assert.is(logins(), before + 1)
+})
+
 test('a right that came after the sign-in is asked for once it is needed', async (t) => {
   let may: string[] = []
   const { resource } = await start(t, { scopes, scopesOf: () => may })
