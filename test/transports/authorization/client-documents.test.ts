@@ -175,7 +175,7 @@ test('a login of such a client goes on at another node, which has no document ye
   assert.is(asked.length, 2)
 })
 
-test('its users go on while its host is away, and no longer once the document has gone', async (t) => {
+test('its users go on while its host is away, until the document has gone', async (t) => {
   const documents: Record<string, object | 'away'> = { '/mcp/client.json': document }
   await onTheWeb(t, documents)
   const folder = makeFolder(t)

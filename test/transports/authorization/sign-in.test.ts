@@ -52,7 +52,7 @@ test('a client is told of all scopes, and its user is asked for them, once', asy
   assert.match(String(headers.get('www-authenticate')), /scope="mcp write erase"/)
 })
 
-test('whose tokens the provider has ended signs in there again, in the same browser too', async (t) => {
+test('whose tokens the provider has ended signs in there again, by the same browser', async (t) => {
   const { login, resource } = await start(t, { fake: { expiresIn: 61 } })
   const browser = new Browser()
   const first = signedIn(t, resource, undefined, { browser })
