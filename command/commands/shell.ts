@@ -96,7 +96,7 @@ export async function run(invocation: Invocation): Promise<number> {
   } finally {
     lines.close()
     await client.close()
-    await target.login?.close()
+    await target.end()
     stop.release()
   }
 }

@@ -27,19 +27,18 @@ export async function withTarget(
   const sampling = await samplingOf(invocation)
   const target = await readTarget(invocation)
   const stop = listenForStop()
-  const client = startTarget(target, invocation, {
-    ...(isTerminal() && terminalAnswers(ask, tell)),
-    ...sampling,
-  })
+  let client: Client | undefined
   try {
+    const answers = { ...(isTerminal() && terminalAnswers(ask, tell)), ...sampling }
+    client = startTarget(target, invocation, answers)
     await connected(client, stop.signal)
     return await work({ client, others: target.others, signal: stop.signal })
   } catch (error) {
     if (stop.code !== undefined) return stop.code
     throw error
   } finally {
-    await client.close()
-    await target.login?.close()
+    await client?.close()
+    await target.end()
     stop.release()
   }
 }

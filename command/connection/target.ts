@@ -1,11 +1,12 @@
 import { homedir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import {
   type ClientTransport,
   fileAuthStorage,
   http,
   type OAuth,
   oauth,
+  ServerError,
   sse,
   stdio,
   TransportError,
@@ -30,8 +31,8 @@ export interface Target {
   readonly transport: ClientTransport
   /** Arguments of the command line besides the target. */
   readonly others: readonly string[]
-  /** Ended after the client. */
-  readonly login: OAuth | undefined
+  /** Ends what it was reached with, after the client. */
+  end(): Promise<void>
 }
 
 /** Milliseconds that each step of the end of a server takes at most: somebody waits for a command. */
@@ -53,23 +54,43 @@ export async function readTarget(invocation: Invocation): Promise<Target> {
   if (started !== undefined) {
     const entry = { command: started[0], args: started.slice(1) }
     if (entry.command === undefined) throw new UsageError('nothing behind --: give the command of a server')
-    return { ...connectionOf(entry, invocation, stopTimeout), name: entry.command, others: positionals }
+    return { ...reachedBy(entry, invocation), name: entry.command, others: positionals }
   }
   const [word, ...others] = positionals
   if (word === undefined)
     throw new UsageError('a target is missing: a URL, the name of a server, or -- command arguments')
   if (/^[a-z]+:\/\//i.test(word))
-    return { ...connectionOf({ url: word }, invocation), name: withoutQuery(word), others }
+    return { ...reachedBy({ url: word }, invocation), name: withoutQuery(word), others }
   const found = findNamed(word, textOf(invocation, 'config'))
   const values = new Map<string, string>()
   const entry = await filled(found, invocation, (value, name) => values.set(value, name))
   try {
-    const { transport, login } = connectionOf(checked(entry), invocation, stopTimeout)
-    return { transport: veiled(transport, values), login, name: word, others }
+    const { transport, end } =
+      entry.openapi === undefined
+        ? reachedBy(checked(entry), invocation)
+        : await apiOf({ ...found, entry }, invocation)
+    return { transport: veiled(transport, values), end, name: word, others }
   } catch (error) {
-    const isOfEntry = error instanceof UsageError || error instanceof TransportError
+    const isOfEntry =
+      error instanceof UsageError || error instanceof TransportError || error instanceof ServerError
     throw isOfEntry ? new UsageError(veilOf(values)(`${found.file}: ${word}: ${error.message}`)) : error
   }
+}
+
+type Reached = Pick<Target, 'transport' | 'end'>
+
+function reachedBy(entry: FoundServer['entry'], invocation: Invocation): Reached {
+  const { transport, login } = connectionOf(entry, invocation, stopTimeout)
+  return { transport, end: async () => login?.close() }
+}
+
+/** An API has no server that could be reached: one is started in this process. */
+async function apiOf({ name, file, entry }: FoundServer, invocation: Invocation): Promise<Reached> {
+  const { runApi } = await import('./openapi.js')
+  const headers = headersOf(invocation)
+  const whole = { ...entry, headers: { ...(entry.headers as object), ...headers } }
+  const given = Object.keys(headers).length === 0 ? entry : whole
+  return await runApi(name, given, dirname(file), invocation.values.verbose !== true)
 }
 
 /** What hosts write as the way to a server. */
@@ -81,7 +102,7 @@ export function checked(entry: FoundServer['entry']): FoundServer['entry'] {
   const field = entry.type === undefined ? 'transport' : 'type'
   const { [field]: kind } = entry
   if (typeof command !== 'string' && typeof url !== 'string') {
-    const meant = Object.keys(entry).map((name) => didYouMean(name, ['command', 'url']))
+    const meant = Object.keys(entry).map((name) => didYouMean(name, ['command', 'url', 'openapi']))
     throw new UsageError(`expected a command or a url${meant.find((hint) => hint !== '') ?? ''}`)
   }
   if (command !== undefined && url !== undefined)
@@ -153,7 +174,7 @@ export function connectionOf(
   invocation: Invocation,
   stopTimeout?: number,
   credentials?: AuthOption,
-): Pick<Target, 'transport' | 'login'> {
+): { readonly transport: ClientTransport; readonly login: OAuth | undefined } {
   if (entry.command !== undefined) {
     const env = { ...(entry.env as object), ...pairsOf(listOf(invocation, 'env'), '--env', 'NAME=VALUE') }
     const { command, args = [], cwd } = entry as { command: string; args?: string[]; cwd?: string }

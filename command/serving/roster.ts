@@ -12,7 +12,7 @@ import type { Invocation } from '../base/invocation.js'
 import { oneLine, tell } from '../terminal/screen.js'
 import { checked, connectionOf, filled } from '../connection/target.js'
 import { UsageError } from '../base/usage-error.js'
-import { startApi } from './openapi.js'
+import { startApi } from '../connection/openapi.js'
 import { type Overrides, readSettings } from './settings.js'
 import { checkLogin, readTeamFile, type TeamFile, type TeamMember } from './team-file.js'
 

@@ -1,6 +1,14 @@
 import { closeSync, openSync, readSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { type Client, defineServer, memory, type ServerDefinition, startClient, startServer } from 'caduceus'
+import {
+  type Client,
+  type ClientTransport,
+  defineServer,
+  memory,
+  type ServerDefinition,
+  startClient,
+  startServer,
+} from 'caduceus'
 import { fromOpenApi, type OpenApiComponents, type OpenApiOptions } from 'caduceus/openapi'
 import { type Invocation, listOf, textOf } from '../base/invocation.js'
 import { UsageError } from '../base/usage-error.js'
@@ -42,13 +50,22 @@ export async function loadApi(path: string, invocation: Invocation): Promise<Ser
   return definitionOf(api)
 }
 
-/** Starts the server of an entry `{ openapi }` in this process, and a client of it, with which it ends. */
-export async function startApi(
+/** The server of an API, which runs in this process. */
+export interface RunningApi {
+  readonly transport: ClientTransport
+  end(): Promise<void>
+}
+
+/**
+ * Starts the server of an entry `{ openapi }` in this process. `folder` is where its paths are meant from.
+ * `isQuiet`: nothing is told of it, as somebody waits for one answer. Rejects as `fromOpenApi` does.
+ */
+export async function runApi(
   name: string,
   entry: Readonly<Record<string, unknown>>,
   folder: string,
-  client: Parameters<typeof startClient>[0] extends infer Options ? Partial<Options> : never,
-): Promise<Client> {
+  isQuiet = false,
+): Promise<RunningApi> {
   const options = Object.fromEntries(
     fields.flatMap((field) => (entry[field] === undefined ? [] : [[field, entry[field]]])),
   ) as OpenApiOptions
@@ -56,14 +73,30 @@ export async function startApi(
   if (typeof openapi !== 'string')
     throw new UsageError('openapi: expected the path or the address of a document')
   const api = await fromOpenApi(/^https?:/i.test(openapi) ? openapi : resolve(folder, openapi), options)
-  tellOmitted(name, api)
+  if (!isQuiet) tellOmitted(name, api)
   const { serve, connect } = memory()
-  const server = await startServer(definitionOf(api), { transport: serve, signals: false })
-  const started = startClient({ ...client, name, transport: connect })
+  const server = await startServer(definitionOf(api), {
+    ...{ transport: serve, signals: false },
+    ...(isQuiet && { logger: false as const }),
+  })
+  const end = async (): Promise<void> => {
+    await server.stop()
+    await api.close()
+  }
+  return { transport: connect, end }
+}
+
+/** The same, and a client of it, with which it ends. */
+export async function startApi(
+  name: string,
+  entry: Readonly<Record<string, unknown>>,
+  folder: string,
+  client: Parameters<typeof startClient>[0] extends infer Options ? Partial<Options> : never,
+): Promise<Client> {
+  const { transport, end } = await runApi(name, entry, folder)
+  const started = startClient({ ...client, name, transport })
   started.onState(({ phase }) => {
-    if (phase !== 'closed' && phase !== 'failed') return
-    void server.stop()
-    void api.close()
+    if (phase === 'closed' || phase === 'failed') void end()
   })
   return started
 }
