@@ -1,13 +1,19 @@
 import { type Dirent, readdirSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { ServerError, startServer } from 'caduceus'
+import { ServerError, type ServerTransport, startServer } from 'caduceus'
 import { messageOf } from '../../runtime/base/errors.js'
 import { systemWorld, type World } from '../../runtime/time/world.js'
 import type { Invocation } from '../base/invocation.js'
 import { checkPort } from '../serving/listening.js'
 import { checkModule } from '../serving/module-file.js'
-import { readModuleServing, sharedTransport } from '../serving/module-options.js'
+import {
+  type ModuleServing,
+  readModuleServing,
+  sharedTransport,
+  transportOfModule,
+} from '../serving/module-options.js'
+import { ownTransportOf } from '../serving/own-transport.js'
 import { tell } from '../terminal/screen.js'
 import { untilEnd } from './serve.js'
 import { UsageError } from '../base/usage-error.js'
@@ -26,8 +32,7 @@ export async function run(invocation: Invocation, world: World = systemWorld): P
   const module = resolve(path)
   checkModule(path)
   const serving = await readModuleServing(path, invocation)
-  const transport = sharedTransport(serving)
-  await checkPort(invocation, serving.team.listen)
+  const transport = await transportOf(path, serving, invocation, world)
   const server = await startServer(pathToFileURL(module), {
     ...serving.options,
     transport,
@@ -61,6 +66,27 @@ export async function run(invocation: Invocation, world: World = systemWorld): P
     world,
   )
   return await untilEnd(server, path, invocation, serving.team.observe).finally(undo)
+}
+
+/** Where a module is served: at the port of its own transport, unless the command line says the same one. */
+async function transportOf(
+  path: string,
+  serving: ModuleServing,
+  invocation: Invocation,
+  world: World,
+): Promise<ServerTransport> {
+  const { team, overrides } = serving
+  const own = overrides.has('listen.port')
+    ? undefined
+    : await ownTransportOf(pathToFileURL(resolve(path)), world)
+  if (own === undefined) {
+    const transport = sharedTransport(serving)
+    await checkPort(invocation, team.listen)
+    return transport
+  }
+  const transport = transportOfModule(path, own.transport, serving, invocation)
+  await checkPort(invocation, own.place)
+  return transport
 }
 
 /** A module has the lists that it has. */

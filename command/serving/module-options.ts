@@ -6,7 +6,7 @@ import { readTeamFile, type TeamFile } from './team-file.js'
 import { listenAs, serverOptionsOf } from './team-listening.js'
 
 /** What options and variables say of a module, which has no section `caduceus`. */
-interface ModuleServing {
+export interface ModuleServing {
   readonly team: TeamFile
   /** The options of the server besides its transport. */
   readonly options: ReturnType<typeof serverOptionsOf>

@@ -152,6 +152,46 @@ test('dev reloads a changed module and keeps sessions', async (t) => {
   assert.is(await stop(), 0)
 })
 
+/** A module whose transport is its own, at a free port. */
+async function portedModule(word: string, more: string): Promise<{ text: string; port: number }> {
+  const probe = createServer().listen(0, '127.0.0.1')
+  await once(probe, 'listening')
+  const { port } = probe.address() as AddressInfo
+  probe.close()
+  await once(probe, 'close')
+  const text = `import { serveHttp } from ${JSON.stringify(import.meta.resolve('caduceus'))}
+process.send?.('ready')
+setInterval(() => {}, 1_000)
+export const options = { transport: serveHttp({ port: ${port}, ${more} }) }
+${moduleText(word)}`
+  return { text, port }
+}
+
+for (const [about, more, path] of [
+  ['options', "path: '/own'", '/own'],
+  ['a function', "authenticate: () => 'anonymous'", '/mcp'],
+] as const)
+  test(`dev keeps the port of a module whose transport has ${about}`, async (t) => {
+    const home = newHome(t)
+    const file = join(home, 'server.mjs')
+    const { text, port } = await portedModule('first', more)
+    writeFileSync(file, text)
+    const { line, stop } = begin(t, ['dev', 'server.mjs'], home)
+    const [, url = ''] = await line(servedAt)
+    assert.is(url, `http://127.0.0.1:${port}${path}`)
+    const client = connectTo(t, url)
+    assert.is((await client.callTool('say')).text, 'first')
+    writeFileSync(file, text.replace('first', 'second'))
+    await line(/is loaded anew/)
+    assert.is((await client.callTool('say')).text, 'second')
+    await client.close()
+    const taken = await caduceus(t, ['dev', 'server.mjs'], { home })
+    assert.is(taken.err, `caduceus: cannot listen on 127.0.0.1 port ${port}: the port is in use\n`)
+    const asked = await caduceus(t, ['dev', 'server.mjs', '--host', '127.0.0.1'], { home })
+    assert.equal([asked.code, asked.err.includes('leave --host out')], [2, true], asked.err)
+    assert.is(await stop(), 0)
+  })
+
 for (const command of ['serve', 'dev'])
   test(`${command} reports a broken module in one line with its place`, async (t) => {
     const home = newHome(t)
