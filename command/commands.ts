@@ -191,7 +191,8 @@ export const commands: Readonly<Record<string, Command>> = {
   observe: {
     usage: 'observe [program]',
     summary: 'the process trees of a program that runs on this machine, live',
-    options: asJson,
+    options: { ...asJson, timeout: target.timeout },
+    meanings: { timeout: 'MS: how long the program may take to answer; default 10000' },
     startsServer: false,
     load: () => import('./commands/observe.js'),
   },

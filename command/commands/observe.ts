@@ -5,25 +5,37 @@ import {
   type ObservedProgram,
   observedPrograms,
   type Picture,
+  type Sight,
 } from 'caduceus/transports'
 import { among } from '../../runtime/base/near.js'
 import { systemWorld, type World } from '../../runtime/time/world.js'
 import { Unreachable } from '../base/failure.js'
 import type { Invocation } from '../base/invocation.js'
 import { printAs } from '../terminal/output.js'
+import { readTimeout } from '../connection/connect.js'
 import { linesOf, Scene, screenOf } from '../terminal/scene.js'
 import { unsteered } from '../../runtime/base/steering.js'
 import { tell } from '../terminal/screen.js'
 import { exitCodes, UsageError } from '../base/usage-error.js'
 
+/** Milliseconds that a program has for its first picture: one that is busy may take a while. */
+const usualPatience = 10_000
+
+/** A program that is looked at, and how long its first picture may take. */
+interface Found extends ObservedProgram {
+  readonly patience: number
+  readonly world: World
+}
+
 /** Shows the process trees of a program of this machine as they change; once, where nobody sees it. */
 export async function run(invocation: Invocation, world: World = systemWorld): Promise<number> {
   const [wanted, extra] = invocation.positionals
   if (extra !== undefined) throw new UsageError('observe: expected one program')
-  const found = await findProgram(wanted)
+  const patience = invocation.values.timeout === undefined ? usualPatience : readTimeout(invocation)
+  const found = { ...(await findProgram(wanted)), patience, world }
   const isLive = process.stdout.isTTY === true && invocation.values.json !== true
-  if (isLive) return await show(found.path, world)
-  const picture = await firstPicture(found.path)
+  if (isLive) return await show(found)
+  const picture = await firstPicture(found)
   printAs(invocation, picture, () =>
     linesOf(new Scene(picture))
       .map(({ text }) => unsteered(text))
@@ -50,20 +62,40 @@ async function findProgram(wanted: string | undefined): Promise<ObservedProgram>
   throw new UsageError(`observe: which one? ${names.join(', ')}`)
 }
 
-async function firstPicture(path: string): Promise<Picture> {
+/**
+ * Looks at it until its end, or until `ended` is aborted. Rejects with Unreachable where no first picture comes:
+ * the socket of one that is frozen takes connections.
+ */
+async function look({ name, pid, path, patience, world }: Found, sight: Sight, ended: AbortController) {
+  let isLate = false
+  const timer = world.setTimeout(() => {
+    isLate = true
+    ended.abort()
+  }, patience)
+  const picture = (first: Picture): void => {
+    world.clearTimeout(timer)
+    sight.picture(first)
+  }
+  await lookAt(path, { ...sight, picture }, ended.signal).finally(() => world.clearTimeout(timer))
+  if (isLate)
+    throw new Unreachable(`${name} (${pid}) has not answered within ${patience} ms: it is frozen, or busy`)
+}
+
+async function firstPicture(found: Found): Promise<Picture> {
   const enough = new AbortController()
   const seen: Picture[] = []
   const picture = (each: Picture): void => {
     seen.push(each)
     enough.abort()
   }
-  await lookAt(path, { picture, changes() {} }, enough.signal)
+  await look(found, { picture, changes() {} }, enough)
   if (seen[0] === undefined) throw new Unreachable('the program has ended')
   return seen[0]
 }
 
 /** Draws at every change, until `q`, Ctrl-C, or the end of the program. */
-async function show(path: string, world: World): Promise<number> {
+async function show(found: Found): Promise<number> {
+  const { world } = found
   const { stdin, stdout } = process
   const ended = new AbortController()
   const view: { scene: Scene | undefined; top: number } = { scene: undefined, top: 0 }
@@ -105,7 +137,7 @@ async function show(path: string, world: World): Promise<number> {
         draw()
       },
     }
-    await lookAt(path, sight, ended.signal)
+    await look(found, sight, ended)
   } finally {
     stdout.off('resize', draw)
     process.off('SIGINT', stop).off('SIGTERM', stop)

@@ -12,7 +12,7 @@ const test = suite('caduceus observe', { timeout: 30_000 })
 async function serve(
   t: TestContext,
   home: string,
-): Promise<{ pid: number | undefined; page: string; kill(): void }> {
+): Promise<{ pid: number | undefined; page: string; kill(): void; freeze(): void }> {
   const args = [program, 'serve', serverFile, '--http', '0', '--observe', '0']
   const child = spawn(process.execPath, args, {
     cwd: home,
@@ -24,7 +24,12 @@ async function serve(
   for await (const chunk of child.stderr) {
     told += chunk
     const [page] = /http:\S+secret=\S+/.exec(told) ?? []
-    if (page !== undefined) return { pid: child.pid, page, kill: () => child.kill('SIGKILL') }
+    if (page !== undefined)
+      return {
+        ...{ pid: child.pid, page },
+        kill: () => child.kill('SIGKILL'),
+        freeze: () => child.kill('SIGSTOP'),
+      }
   }
   throw new Error(told)
 }
@@ -54,6 +59,19 @@ test('observe without a terminal prints the trees once, as text or JSON', async 
   assert.match(two.err, /which one\? _server \(\d+\), _server \(\d+\)/)
 })
 
+test('observe of a program that is frozen ends at its deadline', async (t) => {
+  const home = newHome(t)
+  const { pid, freeze } = await serve(t, home)
+  await serve(t, home)
+  freeze()
+  for (const more of [[], ['--json']]) {
+    const args = ['observe', String(pid), '--timeout', '500', ...more]
+    const { code, out, err } = await caduceus(t, args, { home })
+    assert.is(code, 3)
+    assert.match(out + err, new RegExp(`_server \\(${pid}\\) has not answered within 500 ms`))
+  }
+})
+
 const inTerminal = withTerminal(test)
 
 inTerminal('observe in a terminal shows the trees live until the program ends', async (t) => {
@@ -65,6 +83,16 @@ inTerminal('observe in a terminal shows the trees live until the program ends', 
   served.kill()
   await shows('the program has ended')
   await shows('exit 0')
+})
+
+inTerminal('observe of one that is frozen restores the terminal at its deadline', async (t) => {
+  const home = newHome(t)
+  const { pid, freeze } = await serve(t, home)
+  freeze()
+  const line = commandLine(process.execPath, program, 'observe', '--timeout', '500')
+  const { until } = openTerminal(t, home, `echo before; ${line}`)
+  await until((text) => text.startsWith(`before\ncaduceus: _server (${pid}) has not answered within 500 ms`))
+  await until((text) => text.includes('exit 3'))
 })
 
 inTerminal('q ends observe and restores the terminal', async (t) => {
