@@ -5,7 +5,7 @@ import { systemWorld, type World } from '../../runtime/time/world.js'
 import { connected, readTimeout } from '../connection/connect.js'
 import type { Invocation } from '../base/invocation.js'
 import { printAs } from '../terminal/output.js'
-import { oneLine, tell } from '../terminal/screen.js'
+import { oneLine, tell, tellLines } from '../terminal/screen.js'
 import { listenForStop } from '../terminal/stopping.js'
 import { loginFolder } from '../connection/target.js'
 import { exitCodes, UsageError } from '../base/usage-error.js'
@@ -15,7 +15,7 @@ export async function run(invocation: Invocation): Promise<number> {
   const [url] = invocation.positionals
   if (url === undefined || !/^https?:\/\//i.test(url))
     throw new UsageError('login: expected the http or https address of a server')
-  const printed = (address: URL): void => tell(`Open this address to sign in:\n${address.href}`)
+  const printed = (address: URL): void => tellLines(`Open this address to sign in:\n${address.href}`)
   const opened = (address: URL): Promise<void> =>
     openUrl(address).catch((error: unknown) => {
       tell(`no browser can be opened: ${oneLine(messageOf(error))}`)

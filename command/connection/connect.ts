@@ -4,7 +4,7 @@ import { messageOf } from '../../runtime/base/errors.js'
 import { aboutServer, Unreachable } from '../base/failure.js'
 import { type Invocation, textOf } from '../base/invocation.js'
 import { terminalAnswers } from '../terminal/questions.js'
-import { tell } from '../terminal/screen.js'
+import { tellLines } from '../terminal/screen.js'
 import { listenForStop } from '../terminal/stopping.js'
 import { readTarget, type Target } from './target.js'
 import { ask, isTerminal } from '../terminal/terminal.js'
@@ -29,7 +29,7 @@ export async function withTarget(
   const stop = listenForStop()
   let client: Client | undefined
   try {
-    const answers = { ...(isTerminal() && terminalAnswers(ask, tell)), ...sampling }
+    const answers = { ...(isTerminal() && terminalAnswers(ask, tellLines)), ...sampling }
     client = startTarget(target, invocation, answers)
     await connected(client, stop.signal)
     return await work({ client, others: target.others, signal: stop.signal })
@@ -48,7 +48,7 @@ export async function samplingOf(invocation: Invocation): Promise<AnswerOptions>
   const line = textOf(invocation, 'sampling')
   if (line === undefined) return {}
   const { samplingBy } = await import('./sampling.js')
-  return samplingBy(line, tell)
+  return samplingBy(line, tellLines)
 }
 
 /** A client of the target, with the options of the command line. Throws UsageError. */

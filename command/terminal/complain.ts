@@ -1,4 +1,4 @@
-import { jsonText, oneLine, print, tell } from './screen.js'
+import { jsonText, oneLine, print, tell, tellLines } from './screen.js'
 import { exitCodes, UsageError } from '../base/usage-error.js'
 
 /**
@@ -14,7 +14,7 @@ export async function complain(
   const message = oneLine(line)
   if (asJson) print(`${jsonText({ error: { message, ...facts } })}\n`)
   else tell(`caduceus: ${message}`)
-  if (isVerbose) for (const stack of stacksOf(error)) tell(stack)
+  if (isVerbose) for (const stack of stacksOf(error)) tellLines(stack)
   return code
 }
 

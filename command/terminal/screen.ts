@@ -30,9 +30,17 @@ export function print(text: string): void {
   process.stdout.write(process.stdout.isTTY ? unsteered(text) : text)
 }
 
-/** Writes a line for people to standard error, which may be a terminal or end in a log. */
+/**
+ * Writes a line for people to standard error, which may be a terminal or end in a log. It stays one, whatever
+ * texts of others stand in it: a line of their own would be taken for one of ours.
+ */
 export function tell(line: string): void {
-  standardError.write(`${unsteered(line)}\n`)
+  tellLines(line.replace(/\s*[\n\r]\s*/g, ' ').trimEnd())
+}
+
+/** The same, of a text whose lines are meant, or are somebody else's as they are. */
+export function tellLines(text: string): void {
+  standardError.write(`${unsteered(text)}\n`)
 }
 
 /** A text that is to stay in its line, as the name of a tool in a list. */

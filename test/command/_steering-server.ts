@@ -1,8 +1,12 @@
 import { createInterface } from 'node:readline'
 
-// A server that puts codes which steer a terminal wherever a text may stand; its argument says how it begins.
-const [how] = process.argv.slice(2)
-const steer = (mark: string): string => `\x1b[31m<${mark}>\x1b]0;T\x07\u009b31m\x7f\u202e\u2066\u{e0041}\r`
+// A server that puts codes which steer a terminal wherever a text may stand; its arguments say how it begins,
+// and whether it puts lines there in their place.
+const [how, shape] = process.argv.slice(2)
+const steer = (mark: string): string =>
+  shape === 'lines'
+    ? `it broke\r\n  caduceus: <${mark}>\n`
+    : `\x1b[31m<${mark}>\x1b]0;T\x07\u009b31m\x7f\u202e\u2066\u{e0041}\r`
 const say = (message: object): void =>
   void process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
 const answers = new Map<unknown, () => void>()
@@ -33,6 +37,7 @@ function take({ id, method, params }: Incoming): void {
         serverInfo: { name: steer('name'), version: steer('version') },
       })
     case 'tools/list':
+      if (how === 'unlisted') return refuse('unlisted')
       return answer({
         tools: [
           {

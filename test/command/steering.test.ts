@@ -80,6 +80,31 @@ test('stderr has no control codes when stdout is a file', async (t) => {
   assert.not.match(got, '\x1b[31m<')
 })
 
+for (const [line, how, mark] of [
+  ['list', 'unlisted', 'unlisted'],
+  ['list', 'refuses', 'refused'],
+  ['call failed', 'serves', 'failed'],
+  ['call error', 'serves', 'error'],
+] as const)
+  test(`an error is one line, whatever lines a server has put there: ${line}, ${how}`, async (t) => {
+    const { code, err } = await caduceus(t, [
+      ...line.split(' '),
+      '--',
+      process.execPath,
+      server,
+      how,
+      'lines',
+    ])
+    assert.is.not(code, 0)
+    assert.match(err, new RegExp(`^caduceus: [^\\n]*it broke caduceus: <${mark}>[^\\n]*\\n$`))
+  })
+
+test('the list of a shell tells what failed in one line', async (t) => {
+  const args = ['shell', '--', process.execPath, server, 'unlisted', 'lines']
+  const { err } = await caduceus(t, args, { input: 'list\n' })
+  assert.match(err, /^[^\n]*it broke caduceus: <unlisted>\n$/)
+})
+
 test('a pipe gets the result unchanged', async (t) => {
   const { out } = await caduceus(t, ['call', 'text', '--', process.execPath, server])
   assert.match(out, '\x1b[31m<text>')
