@@ -132,7 +132,8 @@ function toText(input: JsonObject): string {
   }
 }
 
-function isDeeperThan(value: unknown, levels: number): boolean {
+/** Whether a value has objects and lists within each other beyond so many levels. */
+export function isDeeperThan(value: unknown, levels: number): boolean {
   if (typeof value !== 'object' || value === null) return false
   return levels === 0 || Object.values(value).some((inner) => isDeeperThan(inner, levels - 1))
 }

@@ -145,7 +145,11 @@ function keyOf(part: PropertyKey | { readonly key: PropertyKey }): PropertyKey {
 }
 
 function fromJsonSchema(input: SchemaInput): Schema {
-  const jsonSchema = deepFreeze(admitSchema(input))
+  return checkedSchema(deepFreeze(admitSchema(input)))
+}
+
+/** Takes a JSON Schema as it is: whoever made it has seen to what `toSchema` looks for, and has frozen it. */
+export function checkedSchema(jsonSchema: JsonObject): Schema {
   let compiling: Promise<ValueCheck> | undefined
   let check: ValueCheck | undefined
 

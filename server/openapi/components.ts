@@ -1,5 +1,6 @@
 import { McpError, errorCodes } from '../../protocol/wire/errors.js'
 import { isObject, type JsonObject } from '../../protocol/wire/json.js'
+import type { Schema } from '../../protocol/schema/schema.js'
 import type { ToolAnnotations } from '../../protocol/messages/tools.js'
 import { cut } from '../../runtime/base/cut.js'
 import { messageOf } from '../../runtime/base/errors.js'
@@ -14,12 +15,12 @@ import {
 import { defineTool, type ToolDefinition } from '../definitions/define-tool.js'
 import type { Contents } from '../results/results.js'
 import { type Api, type ApiAnswer, NoAnswer } from './api.js'
-import { type ApiDocument, Unusable } from './document.js'
+import { type ApiDocument, Memo, Unusable } from './document.js'
 import type { Body, Operation, Parameter } from './operations.js'
 import type { OpenApiSettings } from './options.js'
 import { requestOf } from './request.js'
 import { isTextual, mediaTypeOf, type Output, problemOf, resultOf, textOf } from './result.js'
-import { fromEntries, SchemaWriter } from './schemas.js'
+import { fromEntries, SchemaLibrary, ToolSchemas } from './schemas.js'
 
 /** Characters of the description of a tool, and of an argument. */
 const maxDescription = 2_048
@@ -36,49 +37,45 @@ export interface Maker {
   readonly origin: string
 }
 
+/** What the schemas of all tools of a document are made with, and nobody needs afterwards. */
+export class ToolLibrary {
+  readonly document: ApiDocument
+  readonly input: SchemaLibrary
+  readonly output: SchemaLibrary
+  /** Parameters of 2.0, which are their own schemas, without what is none. */
+  readonly plain = new Memo<JsonObject, JsonObject>()
+  /** Whether all that fits a schema is an object. */
+  readonly objects = new Memo<unknown, boolean>()
+
+  constructor(document: ApiDocument) {
+    this.document = document
+    this.input = new SchemaLibrary(document, 'input')
+    this.output = new SchemaLibrary(document, 'output')
+  }
+}
+
 /** The tool of an operation. Throws Unusable for one whose arguments no schema can say. */
-export function toolOf(operation: Operation, maker: Maker): ToolDefinition {
+export function toolOf(operation: Operation, maker: Maker, library: ToolLibrary): ToolDefinition {
   const { name, summary } = operation
-  const { document, settings } = maker
+  const { settings } = maker
   const presented = {
     name,
     ...(summary !== undefined && { title: cut(summary, 120) }),
     description: descriptionOf(operation),
     annotations: annotationsOf(operation),
     timeout: settings.timeout + grace,
-    input: inputOf(operation, document),
   }
-  const described = settings.output ? outputOf(operation, document) : undefined
-  if (described !== undefined) {
-    const { schema, isWrapped } = described
-    const tool: ToolDefinition | undefined = defined(() =>
-      defineTool({
-        ...presented,
-        output: schema,
-        run: (args, ctx) => callTool(operation, maker, args as JsonObject, ctx, tool, isWrapped) as never,
-      }),
-    )
-    if (tool !== undefined) return tool
-  }
-  try {
-    return defineTool({
+  const schema = inputOf(operation, library)
+  const described = settings.output ? outputOf(operation, library) : undefined
+  const isWrapped = described?.isWrapped === true
+  const made = contained(() =>
+    defineTool({
       ...presented,
-      run: (args, ctx) => callTool(operation, maker, args as JsonObject, ctx, undefined, false),
-    })
-  } catch (error) {
-    if (error instanceof ServerError) throw new Unusable(messageOf(error))
-    throw error
-  }
-}
-
-/** What the work returns; undefined where a schema of the document is none. */
-function defined<Value>(work: () => Value): Value | undefined {
-  try {
-    return work()
-  } catch (error) {
-    if (error instanceof ServerError && error.code === 'BAD_DEFINITION') return undefined
-    throw error
-  }
+      run: (args, ctx) => callTool(operation, maker, args as JsonObject, ctx, described?.schema, isWrapped),
+    }),
+  )
+  // its schemas are made of parts that were checked: defineTool would look through all of them again
+  return Object.freeze({ ...made, schema, output: described?.schema })
 }
 
 async function callTool(
@@ -86,10 +83,10 @@ async function callTool(
   maker: Maker,
   args: JsonObject,
   ctx: ToolContext,
-  tool: ToolDefinition | undefined,
+  schema: Schema | undefined,
   isWrapped: boolean,
 ) {
-  const output: Output | undefined = tool?.output && { schema: tool.output, isWrapped }
+  const output: Output | undefined = schema && { schema, isWrapped }
   const answer = await callOperation(operation, maker, args, ctx)
   return resultOf(answer, output, `${maker.origin}${operation.path}`)
 }
@@ -214,29 +211,36 @@ function annotationsOf({ method }: Operation): ToolAnnotations {
 }
 
 /** All parameters, and the fields of the body, as one object. */
-function inputOf({ parameters, body }: Operation, document: ApiDocument): JsonObject {
-  const writer = new SchemaWriter(document, 'input')
+function inputOf({ parameters, body }: Operation, library: ToolLibrary): Schema {
+  const schemas = new ToolSchemas(library.input)
   const properties = new Map<string, unknown>()
   const required: string[] = []
   for (const one of parameters) {
-    properties.set(one.argument, describedBy(parameterSchema(one, writer, document), one.description))
+    const given = schemas.take(parameterSchema(one, library))
+    properties.set(one.argument, describedBy(given, one.description))
     if (one.isRequired) required.push(one.argument)
   }
-  if (body !== undefined) addBody(body, writer, properties, required)
-  const $defs = writer.definitions()
-  return {
+  if (body !== undefined) addBody(body, schemas, library, properties, required)
+  const $defs = schemas.definitions()
+  const whole = {
     type: 'object',
     properties: fromEntries(properties),
     ...(required.length > 0 && { required }),
     additionalProperties: false,
     ...($defs !== undefined && { $defs }),
   }
+  const schema = schemas.whole(whole, properties.size)
+  if (schema === undefined) throw new Unusable('its arguments are more than a schema may say')
+  return schema
 }
 
-function parameterSchema({ schema }: Parameter, writer: SchemaWriter, document: ApiDocument): JsonObject {
+function parameterSchema({ schema }: Parameter, library: ToolLibrary): unknown {
   // the parameter of 2.0 is its own schema
-  const own = document.version === '2.0' && isObject(schema) ? withoutParameter(schema) : schema
-  return writer.write(own)
+  return library.document.version === '2.0' && isObject(schema) ? plainOf(schema, library) : schema
+}
+
+function plainOf(schema: JsonObject, { plain }: ToolLibrary): JsonObject {
+  return plain.get(schema, () => withoutParameter(schema))
 }
 
 function withoutParameter(parameter: JsonObject): JsonObject {
@@ -252,14 +256,15 @@ function describedBy(schema: JsonObject, description: string | undefined): JsonO
 
 function addBody(
   body: Body,
-  writer: SchemaWriter,
+  schemas: ToolSchemas,
+  library: ToolLibrary,
   properties: Map<string, unknown>,
   required: string[],
 ): void {
   const { fields, kind, argument, isRequired } = body
   for (const { argument: name, schema, isRequired: isNeeded } of fields ?? []) {
-    const own = isObject(schema) && 'in' in schema ? withoutParameter(schema) : schema
-    const written = writer.write(own)
+    const own = isObject(schema) && 'in' in schema ? plainOf(schema, library) : schema
+    const written = schemas.take(own)
     const said = isObject(schema) && 'in' in schema ? schema.description : undefined
     properties.set(name, describedBy(written, typeof said === 'string' ? said : undefined))
     if (isRequired && isNeeded) required.push(name)
@@ -271,7 +276,7 @@ function addBody(
     description: `The body: ${body.mediaType}, in base64.`,
   }
   const text = { type: 'string', description: `The body: ${body.mediaType}.` }
-  const schema = kind === 'bytes' ? bytes : kind === 'text' ? text : writer.write(body.schema ?? {})
+  const schema = kind === 'bytes' ? bytes : kind === 'text' ? text : schemas.take(body.schema ?? {})
   properties.set(argument, schema)
   if (isRequired) required.push(argument)
 }
@@ -279,18 +284,21 @@ function addBody(
 /** MCP wants an object: any other value stands in `result`. */
 function outputOf(
   { output }: Operation,
-  document: ApiDocument,
-): { readonly schema: JsonObject; readonly isWrapped: boolean } | undefined {
+  library: ToolLibrary,
+): { readonly schema: Schema; readonly isWrapped: boolean } | undefined {
   if (output === undefined) return undefined
+  const { document, objects } = library
   try {
-    const writer = new SchemaWriter(document, 'output')
-    const isWrapped = !isObjectSchema(document, output)
-    const written = writer.write(isWrapped ? output : document.resolve(output))
-    const $defs = writer.definitions()
-    const whole = isWrapped
+    const schemas = new ToolSchemas(library.output)
+    const found = document.resolve(output)
+    const isWrapped = !objects.get(found, () => isObjectSchema(document, found))
+    const written = schemas.take(isWrapped ? output : found)
+    const $defs = schemas.definitions()
+    const own = isWrapped
       ? { type: 'object', properties: { result: written } }
       : { ...written, type: 'object' }
-    return { schema: { ...whole, ...($defs !== undefined && { $defs }) }, isWrapped }
+    const schema = schemas.whole({ ...own, ...($defs !== undefined && { $defs }) }, 1)
+    return schema && { schema, isWrapped }
   } catch (error) {
     if (error instanceof Unusable) return undefined
     throw error

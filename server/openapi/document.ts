@@ -7,11 +7,12 @@ const maxHops = 32
 /** What is wrong with one operation: it is left out, and the others are served. */
 export class Unusable extends Error {}
 
-/** A document, and what its `$ref`s mean. */
+/** A document, and what its `$ref`s mean: each is followed once, however many operations have it. */
 export class ApiDocument {
   readonly root: JsonObject
   /** 2 for Swagger 2.0. */
   readonly version: '2.0' | '3.0' | '3.1'
+  readonly #places = new Memo<string, unknown>()
 
   constructor(root: JsonObject, version: ApiDocument['version']) {
     this.root = root
@@ -38,6 +39,10 @@ export class ApiDocument {
 
   /** What a reference leads to, which may be one itself. Throws Unusable. */
   at(reference: string): unknown {
+    return this.#places.get(reference, () => this.#find(reference))
+  }
+
+  #find(reference: string): unknown {
     if (!reference.startsWith('#'))
       throw new Unusable(`${shown(reference)} leads out of the document: see the option references`)
     let found: unknown = this.root
@@ -48,6 +53,31 @@ export class ApiDocument {
       found = Reflect.get(found as object, name)
     }
     return found
+  }
+}
+
+/** What was found out of each key, once: a value, or why there is none. */
+export class Memo<Key, Value> {
+  readonly #known = new Map<Key, { readonly value: Value } | { readonly problem: Unusable }>()
+
+  /** Throws Unusable where `work` did. */
+  get(key: Key, work: () => Value): Value {
+    const known = this.#known.get(key) ?? contained(work)
+    this.#known.set(key, known)
+    if ('problem' in known) throw known.problem
+    return known.value
+  }
+}
+
+/** What the work returns, or what is wrong with the one operation that it is of. */
+export function contained<Value>(
+  work: () => Value,
+): { readonly value: Value } | { readonly problem: Unusable } {
+  try {
+    return { value: work() }
+  } catch (error) {
+    if (error instanceof Unusable) return { problem: error }
+    throw error
   }
 }
 

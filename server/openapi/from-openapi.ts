@@ -5,7 +5,7 @@ import { optionError, type ServerError } from '../base/errors.js'
 import type { ResourceDefinition, ResourceTemplateDefinition } from '../definitions/define-resource.js'
 import type { ToolDefinition } from '../definitions/define-tool.js'
 import { Api, withoutSlashes } from './api.js'
-import { type Maker, resourceOf, templateOf, toolOf } from './components.js'
+import { type Maker, resourceOf, templateOf, ToolLibrary, toolOf } from './components.js'
 import { type ApiDocument, listOf, textOf, Unusable } from './document.js'
 import { type LoadedDocument, loadDocument } from './load.js'
 import { childrenOf, type Omitted, type Operation, readOperations } from './operations.js'
@@ -16,6 +16,7 @@ import {
   type OperationKind,
   readOpenApiOptions,
 } from './options.js'
+import { Pace } from './pace.js'
 import { Signer } from './security.js'
 
 /** More tools than models choose well from. */
@@ -48,7 +49,8 @@ export async function fromOpenApi(
   options: OpenApiOptions = {},
 ): Promise<OpenApiComponents> {
   const settings = readOpenApiOptions(options)
-  const loaded = await loadDocument(document, settings)
+  const pace = new Pace(settings.world)
+  const loaded = await loadDocument(document, settings, pace)
   const { root } = loaded.document
   const base = settings.baseUrl ?? (await baseOf(loaded))
   const isGuarded = settings.baseUrl === undefined && loaded.isPublic
@@ -56,14 +58,14 @@ export async function fromOpenApi(
   const said = addressIn(loaded.document, loaded.from) ?? firstServer(root)
   const home = said !== undefined && URL.canParse(said, base.href) ? new URL(said, base.href) : base
   const isHere = (servers: unknown): string | undefined => elsewhere(servers, [home, base])
-  const { operations, omitted } = readOperations(loaded.document, chosenBy(settings), isHere)
+  const { operations, omitted } = await readOperations(loaded.document, chosenBy(settings), isHere, pace)
   const maker: Maker = {
     document: loaded.document,
     api,
     settings,
     origin: `${settings.uriScheme}://${base.host}${withoutSlashes(base.pathname)}`,
   }
-  const made = makeAll(operations, maker)
+  const made = await makeAll(operations, maker, pace)
   if (made.tools.length > manyTools) warnOfMany(made.tools.length, textOf(childrenOf(root.info).title))
   const close = (): Promise<void> => api.close()
   return Object.freeze({
@@ -76,15 +78,18 @@ export async function fromOpenApi(
   })
 }
 
-function makeAll(operations: readonly Operation[], maker: Maker) {
+/** The event loop is everybody's: a large document is made in many steps. */
+async function makeAll(operations: readonly Operation[], maker: Maker, pace: Pace) {
+  const library = new ToolLibrary(maker.document)
   const tools: ToolDefinition[] = []
   const resources: ResourceDefinition[] = []
   const resourceTemplates: ResourceTemplateDefinition[] = []
   const omitted: Omitted[] = []
   for (const operation of operations) {
+    if (pace.isDue()) await pace.rest()
     try {
       const kind = kindOf(operation, maker.settings)
-      if (kind === 'tool') tools.push(toolOf(operation, maker))
+      if (kind === 'tool') tools.push(toolOf(operation, maker, library))
       if (kind === 'resource') resources.push(resourceOf(operation, maker))
       if (kind === 'resourceTemplate') resourceTemplates.push(templateOf(operation, maker))
     } catch (error) {

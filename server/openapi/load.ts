@@ -9,6 +9,7 @@ import { safeFetch } from '../../transports/http/outgoing/fetch.js'
 import { ServerError, optionError } from '../base/errors.js'
 import { ApiDocument } from './document.js'
 import type { OpenApiSettings } from './options.js'
+import type { Pace } from './pace.js'
 
 /** Bytes of a document, and of each file that it refers to. */
 const maxBytes = 32 * 1024 * 1024
@@ -41,13 +42,21 @@ export interface LoadedDocument {
  * Reads a document: an object, the path or address of a file, an http(s) address, or its text. Rejects with
  * BAD_DEFINITION for what is no document, and BAD_OPTION where the package for `references` is missing.
  */
-export async function loadDocument(given: unknown, settings: OpenApiSettings): Promise<LoadedDocument> {
+export async function loadDocument(
+  given: unknown,
+  settings: OpenApiSettings,
+  pace: Pace,
+): Promise<LoadedDocument> {
   const from = addressOf(given)
   const isPublic = from !== undefined && from.protocol !== 'file:' && !(await isPrivateHost(from.hostname))
+  const where = from?.href ?? 'the document'
   const root =
-    from === undefined ? await rootOf(given) : await parseDocument(await read(from, !isPublic), from.href)
+    from === undefined ? await rootOf(given) : await parseDocument(await read(from, !isPublic), where)
+  // that it was parsed was work in one go
+  await pace.rest()
+  await checkLevels(root, where, pace)
   const whole = settings.references.length === 0 ? root : await bundle(root, { from, isPublic }, settings)
-  if (whole !== root) checkLevels(whole, 'the document')
+  if (whole !== root) await checkLevels(whole, 'the document', pace)
   return { document: new ApiDocument(whole, versionOf(whole)), from, isPublic }
 }
 
@@ -80,7 +89,6 @@ async function rootOf(given: unknown): Promise<JsonObject> {
     )
   }
   if (!isObject(copy)) throw bad('expected an object')
-  checkLevels(copy, 'the document')
   return copy
 }
 
@@ -90,7 +98,6 @@ async function parseDocument(text: string, where: string): Promise<JsonObject> {
   const root = value ?? (await parseYaml(text, where))
   if (!isObject(root))
     throw bad(`${where} is no document of OpenAPI: expected an object with openapi or swagger`)
-  checkLevels(root, where)
   return root
 }
 
@@ -131,12 +138,15 @@ function countNodes(value: unknown, room: { left: number }): void {
 }
 
 /** What goes deeper would end whoever walks through it. */
-function checkLevels(value: object, where: string): void {
+async function checkLevels(value: object, where: string, pace: Pace): Promise<void> {
   const waiting: { readonly inner: object; readonly level: number }[] = [{ inner: value, level: 0 }]
+  let seen = 0
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
     if (next.level > maxLevels) throw bad(`${where} has more than ${maxLevels} levels`)
     for (const inner of Object.values(next.inner))
       if (typeof inner === 'object' && inner !== null) waiting.push({ inner, level: next.level + 1 })
+    seen += 1
+    if (seen % 1_000 === 0 && pace.isDue()) await pace.rest()
   }
 }
 

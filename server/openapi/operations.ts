@@ -1,8 +1,9 @@
 import { isObject, type JsonObject } from '../../protocol/wire/json.js'
 import { messageOf } from '../../runtime/base/errors.js'
-import { type ApiDocument, listOf, shown, textOf, Unusable } from './document.js'
+import { type ApiDocument, contained, listOf, Memo, shown, textOf, Unusable } from './document.js'
 import { apart, argumentOf, nameOf } from './names.js'
 import { isHeaderText, type OperationFacts } from './options.js'
+import type { Pace } from './pace.js'
 import { isBytes } from './schemas.js'
 
 export type Place = 'path' | 'query' | 'header' | 'cookie'
@@ -91,21 +92,32 @@ export interface Operations {
 /** Not TRACE, whose answer is what was sent: credentials would be read by whoever calls (RFC 9110, 9.3.8). */
 const methods = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch']
 
-/** Reads the operations of a document; `isWanted` says which, `isHere` whether its servers are ours. */
-export function readOperations(
+/** Operations that are read of one document, and the arguments that all of them have. */
+const mostOperations = 5_000
+const mostArguments = 100_000
+
+/**
+ * Reads the operations of a document; `isWanted` says which, `isHere` whether its servers are ours. What is beyond
+ * the bounds is left out, and told first.
+ */
+export async function readOperations(
   document: ApiDocument,
   isWanted: (facts: OperationFacts) => boolean,
   isHere: (servers: unknown) => string | undefined,
-): Operations {
+  pace: Pace,
+): Promise<Operations> {
   const operations: Operation[] = []
   const omitted: Omitted[] = []
   const taken = new Set<string>()
+  const reader: Reader = { document, isHere, fields: new Memo() }
+  const room = { operations: mostOperations, arguments: mostArguments }
   for (const [path, given] of Object.entries(childrenOf(document.root.paths))) {
     // an extension of the document
     if (path.startsWith('x-')) continue
+    if (pace.isDue()) await pace.rest()
     const item = contained(() => document.object(given))
-    if ('reason' in item) {
-      omitted.push({ method: '*', path, operationId: undefined, reason: item.reason })
+    if ('problem' in item) {
+      omitted.push({ method: '*', path, operationId: undefined, reason: messageOf(item.problem) })
       continue
     }
     for (const method of methods) {
@@ -114,21 +126,36 @@ export function readOperations(
       const facts = factsOf(own, method.toUpperCase(), path, taken)
       taken.add(facts.name)
       if (!isWanted(facts)) continue
-      const read = contained(() => readOperation(document, facts, item.value, own, isHere))
-      if ('value' in read) operations.push(read.value)
-      else omitted.push({ method: facts.method, path, operationId: facts.operationId, reason: read.reason })
+      const about = { method: facts.method, path, operationId: facts.operationId }
+      const problem = problemOf(room)
+      if (problem !== undefined) return { operations, omitted: [{ ...about, reason: problem }, ...omitted] }
+      const read = contained(() => readOperation(reader, facts, item.value, own))
+      room.operations -= 1
+      if ('problem' in read) omitted.push({ ...about, reason: messageOf(read.problem) })
+      else {
+        operations.push(read.value)
+        room.arguments -= read.value.parameters.length + (read.value.body?.fields?.length ?? 0)
+      }
     }
   }
   return { operations, omitted }
 }
 
-function contained<Value>(work: () => Value): { readonly value: Value } | { readonly reason: string } {
-  try {
-    return { value: work() }
-  } catch (error) {
-    if (error instanceof Unusable) return { reason: messageOf(error) }
-    throw error
-  }
+/** Why no more operations are read. */
+function problemOf(room: { readonly operations: number; readonly arguments: number }): string | undefined {
+  const all = 'it is left out with all behind it, as the operations of one document may have'
+  const remedy = 'say which are served in include and exclude'
+  if (room.arguments <= 0) return `${all} ${mostArguments} arguments: ${remedy}`
+  if (room.operations > 0) return undefined
+  return `it is left out with all behind it, as ${mostOperations} operations of one document are served: ${remedy}`
+}
+
+/** What operations are read with. */
+interface Reader {
+  readonly document: ApiDocument
+  readonly isHere: (servers: unknown) => string | undefined
+  /** The fields of bodies, by their schemas: operations share them. */
+  readonly fields: Memo<unknown, readonly Found[] | undefined>
 }
 
 function factsOf(own: unknown, method: string, path: string, taken: ReadonlySet<string>): OperationFacts {
@@ -147,13 +174,8 @@ function factsOf(own: unknown, method: string, path: string, taken: ReadonlySet<
   }
 }
 
-function readOperation(
-  document: ApiDocument,
-  facts: OperationFacts,
-  item: JsonObject,
-  own: unknown,
-  isHere: (servers: unknown) => string | undefined,
-): Operation {
+function readOperation(reader: Reader, facts: OperationFacts, item: JsonObject, own: unknown): Operation {
+  const { document, isHere } = reader
   if (!isObject(own)) throw new Unusable('it is no object')
   const { path, method } = facts
   if (!path.startsWith('/')) throw new Unusable('its path does not begin with a slash')
@@ -162,9 +184,7 @@ function readOperation(
   const { parameters, bodyParameters } = readParameters(document, facts, item, own)
   const names = new Set(parameters.map(({ argument }) => argument))
   const body =
-    document.version === '2.0'
-      ? readBody2(document, own, bodyParameters, names)
-      : readBody3(document, own, names)
+    document.version === '2.0' ? readBody2(reader, own, bodyParameters, names) : readBody3(reader, own, names)
   return {
     ...facts,
     // some documents tell operations of one path apart by a fragment
@@ -277,16 +297,17 @@ function collection(
 }
 
 function readBody2(
-  document: ApiDocument,
+  reader: Reader,
   own: JsonObject,
   given: readonly JsonObject[],
   names: Set<string>,
 ): Body | undefined {
+  const { document } = reader
   const consumes = listOf(own.consumes ?? document.root.consumes).filter((one) => typeof one === 'string')
   const whole = given.find((one) => one.in === 'body')
   if (whole !== undefined) {
     const mediaType = (consumes.find((one) => isJson(one)) ?? consumes[0] ?? 'application/json') as string
-    return bodyOf(document, mediaType, whole.required === true, whole.schema, {}, names)
+    return bodyOf(reader, mediaType, whole.required === true, whole.schema, {}, names)
   }
   if (given.length === 0) return undefined
   const hasFile = given.some(({ type }) => type === 'file')
@@ -313,7 +334,8 @@ function readBody2(
   }
 }
 
-function readBody3(document: ApiDocument, own: JsonObject, names: Set<string>): Body | undefined {
+function readBody3(reader: Reader, own: JsonObject, names: Set<string>): Body | undefined {
+  const { document } = reader
   if (own.requestBody === undefined) return undefined
   const { content, required } = document.object(own.requestBody)
   const media = Object.entries(childrenOf(content))
@@ -322,11 +344,11 @@ function readBody3(document: ApiDocument, own: JsonObject, names: Set<string>): 
     first(isJson) ?? first(isMultipartForm) ?? first(isUrlEncoded) ?? first(isText) ?? media[0] ?? []
   if (mediaType === undefined) return undefined
   const { schema, encoding } = document.object(given)
-  return bodyOf(document, mediaType, required === true, schema, childrenOf(encoding), names)
+  return bodyOf(reader, mediaType, required === true, schema, childrenOf(encoding), names)
 }
 
 function bodyOf(
-  document: ApiDocument,
+  { document, fields: all }: Reader,
   mediaType: string,
   isRequired: boolean,
   schema: unknown,
@@ -335,7 +357,8 @@ function bodyOf(
 ): Body {
   if (!isMediaType(mediaType)) throw new Unusable(`${shown(mediaType)} is no media type`)
   const kind = kindOfBody(mediaType)
-  const found = kind === 'text' || kind === 'bytes' ? undefined : fieldsOf(document, schema)
+  const whole = kind === 'text' || kind === 'bytes' ? undefined : document.resolve(schema)
+  const found = whole === undefined ? undefined : all.get(whole, () => fieldsOf(document, whole))
   const isForm = kind === 'form' || kind === 'multipart'
   if (isForm && found === undefined && schema !== undefined && !isOpenObject(document, schema))
     throw new Unusable(`a body of ${mediaType} has to be an object`)

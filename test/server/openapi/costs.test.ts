@@ -1,0 +1,134 @@
+import * as assert from 'uvu/assert'
+import { fakeClock } from 'caduceus/testing'
+import { fromOpenApi, type OpenApiOptions } from 'caduceus/openapi'
+import { suite } from '../../support/suite.js'
+import { documentOf } from './_api.js'
+
+const test = suite('what a document of OpenAPI costs')
+const baseUrl = 'http://127.0.0.1:1'
+
+/** Objects that refer to each other, as those of most APIs do, and two operations for each path. */
+function connected(paths: number, schemas: number): object {
+  const ref = (at: number) => ({ $ref: `#/components/schemas/T${at % schemas}` })
+  const content = (at: number) => ({ content: { 'application/json': { schema: ref(at) } } })
+  const responses = (at: number) => ({ 200: { description: 'ok', ...content(at) } })
+  const each = <Value>(count: number, of: (at: number) => readonly [string, Value]) =>
+    Object.fromEntries(Array.from({ length: count }, (_, at) => of(at)))
+  return documentOf(
+    each(paths, (at) => [
+      `/things${at}/{id}`,
+      {
+        get: { operationId: `get${at}`, responses: responses(at) },
+        put: { operationId: `put${at}`, requestBody: content(at), responses: responses(at) },
+      },
+    ]),
+    {
+      components: {
+        schemas: each(schemas, (at) => {
+          const texts = each(12, (field) => [`f${field}`, { type: 'string', description: `field ${field}` }])
+          const others = { other: ref(at * 7 + 1), more: { type: 'array', items: ref(at * 11 + 5) } }
+          return [`T${at}`, { type: 'object', properties: { ...texts, ...others } }]
+        }),
+      },
+    },
+  )
+}
+
+async function made(document: object, options: OpenApiOptions = {}) {
+  process.once('warning', () => {})
+  return fromOpenApi(document, { baseUrl, ...options })
+}
+
+type Definitions = Readonly<Record<string, object>>
+
+test('a schema is written a few times, however many operations refer to it', async () => {
+  const schemas = 100
+  const { tools } = await made(connected(200, schemas))
+  assert.is(tools.length, 400)
+  const [written, used] = [new Set<object>(), { count: 0 }]
+  for (const { schema, output } of tools)
+    for (const one of [schema.jsonSchema, output?.jsonSchema] as ({ $defs?: Definitions } | undefined)[])
+      for (const definition of Object.values(one?.$defs ?? {})) {
+        written.add(definition)
+        used.count += 1
+      }
+  assert.ok(used.count > 4_000, `${used.count} definitions`)
+  // of each side with long notes, with short ones, and cut in a few sizes
+  assert.ok(written.size < schemas * 2 * 5, `${written.size} written`)
+})
+
+test('a large document is made in many turns of the event loop', async () => {
+  const clock = fakeClock()
+  const turns = { count: 0 }
+  let ms = 0
+  const world = {
+    ...clock,
+    // each look at the clock is a millisecond of work
+    now: () => ms++,
+    setImmediate: (fn: () => void) => {
+      turns.count += 1
+      return setImmediate(fn)
+    },
+  }
+  await made(connected(100, 10), { clock: world as never })
+  assert.ok(turns.count > 20, `${turns.count} turns`)
+})
+
+test('what a tool says does not depend on the other operations', async () => {
+  const document = connected(40, 60)
+  const all = await made(document)
+  for (const at of [0, 17, 39]) {
+    const { tools } = await made(document, { include: [`put${at}`] })
+    const other = all.tools.find(({ name }) => name === `put${at}`)
+    assert.equal(tools[0]?.schema.jsonSchema, other?.schema.jsonSchema)
+    assert.equal(tools[0]?.output?.jsonSchema, other?.output?.jsonSchema)
+  }
+})
+
+test('operations beyond the bound are left out, which is told first', async () => {
+  const paths = Object.fromEntries(
+    Array.from({ length: 5_010 }, (_, at) => [`/p${at}`, { get: at === 3 ? 5 : {} }]),
+  )
+  const { tools, omitted } = await made(documentOf(paths))
+  assert.is(tools.length, 4_999)
+  assert.is(omitted.length, 2)
+  assert.is(omitted[0]?.path, '/p5000')
+  assert.match(omitted[0]?.reason ?? '', /left out with all behind it.*5000 operations/)
+  const some = await made(documentOf(paths), { include: ['/p500*'] })
+  assert.is(some.tools.length, 11)
+  assert.equal(some.omitted, [])
+})
+
+test('arguments of all operations are bounded as well', async () => {
+  const properties = Object.fromEntries(Array.from({ length: 900 }, (_, at) => [`f${at}`, {}]))
+  const requestBody = { content: { 'application/json': { schema: { $ref: '#/components/schemas/A' } } } }
+  const paths = Object.fromEntries(
+    Array.from({ length: 200 }, (_, at) => [`/p${at}`, { put: { requestBody } }]),
+  )
+  const { tools, omitted } = await made(
+    documentOf(paths, { components: { schemas: { A: { type: 'object', properties } } } }),
+  )
+  assert.is(tools.length, 112)
+  assert.match(omitted[0]?.reason ?? '', '100000 arguments')
+})
+
+test('an object whose fields have no room takes others', async () => {
+  const fields = Object.fromEntries(
+    Array.from({ length: 900 }, (_, at) => [`field_${at}`, { minLength: at }]),
+  )
+  const schema = {
+    type: 'array',
+    items: { type: 'object', properties: fields, additionalProperties: { type: 'integer' } },
+  }
+  const responses = { 200: { description: 'ok', content: { 'application/json': { schema } } } }
+  const { tools } = await made(documentOf({ '/x': { get: { responses } } }))
+  const output = tools[0]?.output?.jsonSchema as never as {
+    properties: { result: { items: { properties: object; additionalProperties?: unknown } } }
+  }
+  const { items } = output.properties.result
+  const { length } = Object.keys(items.properties)
+  assert.ok(length > 50 && length < 900, `${length} fields`)
+  assert.is(items.additionalProperties, undefined)
+})
+
+test.run()
