@@ -234,7 +234,7 @@ async function serveRoster(roster: Roster, { file, invocation, world, signals }:
   const { audit, end } = await auditOf(invocation, dirname(file), team.audit)
   const reread = async (isAsked = false): Promise<void> => {
     try {
-      const changes = await roster.read()
+      const changes = await roster.read(isAsked)
       for (const part of changedParts(team, roster.team))
         tell(`${file}: caduceus.${part} has changed: it applies at the next start`)
       if (isAsked) listener.renew()

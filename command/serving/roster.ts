@@ -1,6 +1,7 @@
+import { createHash } from 'node:crypto'
 import { constants } from 'node:fs'
 import { open } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import { type Client, type ClientTransport, oauth, startClient } from 'caduceus'
 import type { Seat, StartedUpstream, Upstreams } from 'caduceus/server'
 import { veiled, veilOf } from '../../client/fleet/veil.js'
@@ -37,6 +38,8 @@ export class Roster implements Upstreams {
   readonly #clients = new Set<Client>()
   #members: ReadonlyMap<string, Member> = new Map()
   #team: TeamFile | undefined
+  /** How often all was to be read again. */
+  #asked = 0
   /** Where the program itself serves, once it does. */
   #own: string | undefined
   /** The last read of the file; the next one waits for it. */
@@ -85,9 +88,10 @@ export class Roster implements Upstreams {
   /**
    * Makes the servers what the file says now; resolves with what has changed, in words. An entry that is
    * wrong is told, and its server stays as it was. Rejects with UsageError where the whole file is wrong:
-   * nothing has changed then.
+   * nothing has changed then. Documents of APIs count with the file; `again`: those at an address as well.
    */
-  read(): Promise<string> {
+  read(again = false): Promise<string> {
+    if (again) this.#asked += 1
     const read = this.#last.then(() => this.#read())
     this.#last = read.catch(() => {})
     return read
@@ -145,7 +149,8 @@ export class Roster implements Upstreams {
         tell(oneLine(`${aboutServer(name, why)}; it is left out`))
         return undefined
       }
-      const [text, optionsText] = [JSON.stringify(entry), JSON.stringify(options)]
+      const version = await this.#versionOf(found, entry, before)
+      const [text, optionsText] = [JSON.stringify(entry) + version, JSON.stringify(options)]
       const isSame = text === before?.text
       if (isSame && optionsText === before.optionsText) return before
       const usual = { lazy: this.#invocation.values.lazy === true }
@@ -164,6 +169,22 @@ export class Roster implements Upstreams {
       tell(oneLine(`${aboutServer(name, veilOf(values)(messageOf(error)))}; ${outcome}`))
       return before && withRights(before, options)
     }
+  }
+
+  /**
+   * What changes when the document of an API does: its contents, or, as nobody knows what stands at an address, how
+   * often it was to be read again. One that cannot be read is told where its server starts, or else stays as it was.
+   */
+  async #versionOf(
+    { file }: FoundServer,
+    { openapi }: FoundServer['entry'],
+    before: Member | undefined,
+  ): Promise<string> {
+    if (typeof openapi !== 'string') return ''
+    if (/^https?:/i.test(openapi)) return String(this.#asked)
+    const text = textOf(resolve(dirname(file), openapi))
+    const known = before === undefined ? await text.catch(() => '') : await text
+    return createHash('sha256').update(known).digest('hex')
   }
 
   #startOf(

@@ -1,11 +1,17 @@
 // second tier: time
 // shares a process
+<<<<<<< HEAD
 import { EventEmitter, once } from 'node:events'
 import { mkdirSync, writeFileSync } from 'node:fs'
+=======
+import { once } from 'node:events'
+import { rmSync, writeFileSync } from 'node:fs'
+>>>>>>> 7aeacf30 (serve: documents of APIs are read again with their file, and at SIGHUP)
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
+import { until } from 'caduceus/testing'
 import { suite, type TestContext } from '../support/suite.js'
 import { caduceus, newHome } from './_caduceus.js'
 import { begin, connectTo, servedAt } from './_serve.js'
@@ -97,6 +103,7 @@ test('an entry of a host file may be an API', async (t) => {
   assert.is(await stop(), 0)
 })
 
+<<<<<<< HEAD
 /** A file of a host with that API, whose server also has an operation that never answers. */
 function placeOf(t: TestContext, url: string, section: object = {}) {
   const home = newHome(t)
@@ -179,6 +186,34 @@ test('what an API offers is pinned, held back, and accepted with trust', async (
   assert.match(await offered(), /has changed since it was pinned/)
   assert.is((await caduceus(t, [...trust, '--yes'], { home })).code, 0)
   assert.is(await offered(), '{"name":"Rex"}')
+=======
+test('a document that has changed counts at SIGHUP, and the others go on', async (t) => {
+  const { url } = await startPets(t)
+  const home = newHome(t)
+  const api = { openapi: './openapi.yaml', baseUrl: url, include: ['pets'] }
+  writeFileSync(join(home, 'openapi.yaml'), document(url))
+  writeFileSync(join(home, 'other.yaml'), document(url))
+  const mcpServers = { pets: api, other: { ...api, openapi: './other.yaml' } }
+  writeFileSync(join(home, 'mcp.json'), JSON.stringify({ mcpServers }))
+  const { line, stop, child } = begin(t, ['serve', 'mcp.json', '--http', '0'], home)
+  const [, address = ''] = await line(servedAt)
+  const client = connectTo(t, address)
+  const names = async () => (await client.listTools()).tools.map(({ name }) => name).sort()
+  await until(async () => (await names()).length === 2)
+  child.kill('SIGHUP')
+  await line(/nothing has changed/)
+  writeFileSync(join(home, 'openapi.yaml'), document(url).replace('getPet', 'showPet'))
+  child.kill('SIGHUP')
+  await line(/mcp.json: pets has changed/)
+  await until(async () => (await names()).join() === 'other__getPet,pets__showPet')
+  // one that cannot be read changes nothing
+  rmSync(join(home, 'openapi.yaml'))
+  child.kill('SIGHUP')
+  await line(/it stays as it was/)
+  assert.equal(await names(), ['other__getPet', 'pets__showPet'])
+  await client.close()
+  assert.is(await stop(), 0)
+>>>>>>> 7aeacf30 (serve: documents of APIs are read again with their file, and at SIGHUP)
 })
 
 test('what is no document is told', async (t) => {
