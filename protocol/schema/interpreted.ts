@@ -2,7 +2,7 @@ import type { OutputUnit, SchemaDraft } from '@cfworker/json-schema'
 import { ProtocolError } from '../wire/errors.js'
 import { isObject, type JsonObject } from '../wire/json.js'
 import { type RawError, toIssues, type ValueCheck } from './issues.js'
-import { type SchemaDialect, subschemasOf } from './limits.js'
+import { type SchemaDialect, type Subschema, subschemasOf, unescapePointer } from './limits.js'
 import { compilePattern, type LinearPattern } from './pattern/pattern.js'
 
 /** The validator that compiles nothing. */
@@ -27,21 +27,26 @@ const tooLong = [{ path: '', message: 'takes too long to check: it is too large 
 /**
  * A check for hosts that compile no code at run time, such as Workers: several times slower than a compiled
  * one. Looks at subschemas, and comparisons of items, are counted. Throws BAD_SCHEMA, also for
- * `patternProperties`, whose patterns would not be matched in linear time.
+ * `patternProperties`, whose patterns would not be matched in linear time, unless that `isLenient`: then they
+ * allow any value.
  */
 export function interpretedCheck(
   { Validator, format }: Interpreter,
   schema: JsonObject,
   dialect: SchemaDialect,
+  isLenient = false,
 ): ValueCheck {
-  const copy: JsonObject = structuredClone(schema)
-  const patterns = takePatterns(copy)
+  // parts that stand in two places become two
+  const copy: JsonObject = JSON.parse(JSON.stringify(schema))
+  if (isLenient) openPatterns(copy)
+  const parts = subschemasOf(copy)
+  const patterns = takePatterns(parts)
   const work = { left: mostLooks }
-  const hasUnique = subschemasOf(copy).some(({ schema: part }) => part.uniqueItems === true)
-  countLooks(copy, work)
+  const hasUnique = parts.some(({ schema: part }) => part.uniqueItems === true)
+  countLooks(parts, work)
   const make = (isQuick: boolean) => new Validator(copy, drafts[dialect], isQuick)
   const quick = make(true)
-  const thorough = make(false)
+  let thorough: ReturnType<typeof make> | undefined
   return (value) => {
     // nothing else runs meanwhile
     for (const [name, pattern] of patterns) format[name] = (text: string) => pattern.test(text)
@@ -50,6 +55,7 @@ export function interpretedCheck(
       work.left = mostLooks
       if (quick.validate(plain).valid) return []
       work.left = mostLooks
+      thorough ??= make(false)
       const { errors } = thorough.validate(plain)
       const raw = errors.slice(0, maxConsidered).map((unit) => errorOf(unit, copy))
       return toIssues(withoutFollowing(raw), value)
@@ -79,10 +85,18 @@ const summary = 'allOf'
 const maxConsidered = 1_000
 const tooMuch = new Error('the pattern takes too much work')
 
-/** Makes a format of each pattern, which is matched by ours; formats of the schema are not checked. */
-function takePatterns(schema: JsonObject): Map<string, LinearPattern> {
-  const patterns = new Map<string, LinearPattern>()
+function openPatterns(schema: JsonObject): void {
   for (const { schema: part } of subschemasOf(schema)) {
+    if (part.patternProperties === undefined) continue
+    // else it would stand for all their fields
+    for (const keyword of ['patternProperties', 'additionalProperties']) Reflect.deleteProperty(part, keyword)
+  }
+}
+
+/** Makes a format of each pattern, which is matched by ours; formats of the schema are not checked. */
+function takePatterns(parts: readonly Subschema[]): Map<string, LinearPattern> {
+  const patterns = new Map<string, LinearPattern>()
+  for (const { schema: part } of parts) {
     Reflect.deleteProperty(part, 'format')
     for (const keyword of ['patternProperties', '$dynamicRef'])
       if (part[keyword] !== undefined) throw refusal(`${keyword} is not checked on this host`)
@@ -120,8 +134,8 @@ function refusal(problem: string): ProtocolError {
 }
 
 /** The validator reads `type` once for each look at a subschema: that counts it. */
-function countLooks(schema: JsonObject, work: { left: number }): void {
-  for (const { schema: part } of subschemasOf(schema)) {
+function countLooks(parts: readonly Subschema[], work: { left: number }): void {
+  for (const { schema: part } of parts) {
     const { type } = part
     Object.defineProperty(part, 'type', {
       enumerable: type !== undefined,
@@ -207,18 +221,29 @@ function errorOf(
   }
   const name = named[keyword]
   const given = name === undefined ? undefined : valueAt(schema, keywordLocation)
-  // behind a reference the location is of no use
+  // behind some references the location is of no use
   if (name === undefined || given === undefined)
     return { keyword: '', instancePath, params: {}, message: error }
   return { keyword, instancePath, params: { [name]: given, comparison: comparisons[keyword] } }
 }
 
+/** What stands at a location, which leads through references. */
 function valueAt(schema: JsonObject, location: string): unknown {
   let value: unknown = schema
-  for (const part of location.split('/').slice(1)) {
-    const key = part.replaceAll('~1', '/').replaceAll('~0', '~')
-    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return undefined
-    value = Reflect.get(value, key)
+  for (const key of keysOf(location)) {
+    value = inside(value, key)
+    // by an $id or an anchor it is not found
+    if (key !== '$ref' || typeof value !== 'string') continue
+    value = /^#(?:\/|$)/.test(value) ? keysOf(value).reduce(inside, schema as unknown) : undefined
   }
   return value
+}
+
+function inside(value: unknown, key: string): unknown {
+  if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return undefined
+  return Reflect.get(value, key)
+}
+
+function keysOf(pointer: string): readonly string[] {
+  return pointer.split('/').slice(1).map(unescapePointer)
 }

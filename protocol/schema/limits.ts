@@ -89,9 +89,15 @@ export function dialectOfSchema({ $schema }: JsonObject): SchemaDialect {
 export function subschemasOf(root: JsonObject): readonly Subschema[] {
   const parts: Subschema[] = [{ schema: root, pointer: '', base: root, uri: uriOf(root, unnamed) }]
   for (const { schema, pointer, base, uri } of parts) {
-    for (const [keyword, held] of Object.entries(schema)) {
-      for (const part of partsIn(keyword, held, `${pointer}/${keyword}`))
-        parts.push({ ...part, base: isBase(part.schema) ? part.schema : base, uri: uriOf(part.schema, uri) })
+    for (const keyword of Object.keys(schema)) {
+      // most keywords hold none
+      if (!holders.has(keyword)) continue
+      for (const part of partsIn(keyword, schema[keyword], `${pointer}/${keyword}`))
+        parts.push(
+          isBase(part.schema)
+            ? { schema: part.schema, pointer: part.pointer, base: part.schema, uri: uriOf(part.schema, uri) }
+            : { schema: part.schema, pointer: part.pointer, base, uri },
+        )
     }
   }
   return parts
@@ -119,9 +125,10 @@ function partsIn(keyword: string, held: unknown, pointer: string): Omit<Subschem
   if (holder === undefined || typeof held !== 'object' || held === null) return []
   if (holder === 'schema' && isObject(held)) return [{ schema: held, pointer }]
   if (holder === 'map' && Array.isArray(held)) return []
-  return Object.entries(held).flatMap(([key, schema]) =>
-    isObject(schema) ? [{ schema, pointer: `${pointer}/${escapePointer(key)}` }] : [],
-  )
+  const parts: Omit<Subschema, 'base' | 'uri'>[] = []
+  for (const [key, schema] of Object.entries(held))
+    if (isObject(schema)) parts.push({ schema, pointer: `${pointer}/${escapePointer(key)}` })
+  return parts
 }
 
 function toText(input: JsonObject): string {
@@ -247,7 +254,7 @@ function hasCircle(ways: ReadonlyMap<unknown, readonly JsonObject[]>): boolean {
 
 /** A key as a part of a JSON Pointer (RFC 6901). */
 export function escapePointer(key: string): string {
-  return key.replaceAll('~', '~0').replaceAll('/', '~1')
+  return /[~/]/.test(key) ? key.replaceAll('~', '~0').replaceAll('/', '~1') : key
 }
 
 /** A key from a part of a JSON Pointer. */

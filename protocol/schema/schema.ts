@@ -145,17 +145,21 @@ function keyOf(part: PropertyKey | { readonly key: PropertyKey }): PropertyKey {
 }
 
 function fromJsonSchema(input: SchemaInput): Schema {
-  return checkedSchema(deepFreeze(admitSchema(input)))
+  return schemaWith(deepFreeze(admitSchema(input)), compileCheck, prepareCheck)
 }
 
-/** Takes a JSON Schema as it is: whoever made it has seen to what `toSchema` looks for, and has frozen it. */
-export function checkedSchema(jsonSchema: JsonObject): Schema {
+/** A schema that is taken as it is. */
+export function schemaWith(
+  jsonSchema: JsonObject,
+  compileWith: typeof compileCheck,
+  prepareWith: typeof prepareCheck,
+): Schema {
   let compiling: Promise<ValueCheck> | undefined
   let check: ValueCheck | undefined
 
   function parse(value: unknown): Parsed<unknown> | Promise<Parsed<unknown>> {
     if (check !== undefined) return judge(check, value)
-    compiling ??= compileCheck(jsonSchema).catch((error: unknown) => {
+    compiling ??= compileWith(jsonSchema).catch((error: unknown) => {
       // a schema stays wrong; what could not be loaded can be later
       if (!(error instanceof ProtocolError)) compiling = undefined
       throw error
@@ -166,7 +170,7 @@ export function checkedSchema(jsonSchema: JsonObject): Schema {
     })
   }
 
-  return Object.freeze({ jsonSchema, parse, prepare: () => prepareCheck(jsonSchema) })
+  return Object.freeze({ jsonSchema, parse, prepare: () => prepareWith(jsonSchema) })
 }
 
 function judge(check: ValueCheck, value: unknown): Parsed<unknown> {

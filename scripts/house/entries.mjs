@@ -33,6 +33,7 @@ export const workers = [
   'runtime/watchdog/thread.ts',
   'server/node.ts',
   'server/isolation/worker.ts',
+  'server/openapi/yaml-thread.ts',
 ]
 
 /** The program that `bin` of package.json names: bundled alone, as it imports the doors like any program. */

@@ -7,7 +7,7 @@ export const homes = new Map([
   ['undici', /^transports\/http\/outgoing\/dispatcher$/],
   ['ws', /^transports\/websocket\/[\w-]+$/],
   ['ajv', /^protocol\/schema\/check$/],
-  ['@cfworker/json-schema', /^protocol\/schema\/interpreted$/],
+  ['@cfworker/json-schema', /^protocol\/schema\/(?:interpreted|light)$/],
   ['eventsource-parser', /^protocol\/wire\/sse$/],
   ['jose', /^(?:transports\/auth\/(?:keys|jwt-check|proof-check)|client\/auth\/proofs)$/],
   ['minisearch', /^server\/gateway\/tool-index$/],
@@ -15,7 +15,7 @@ export const homes = new Map([
   ['oidc-provider', /^transports\/authorization\/(?:server|adapter)$/],
   ['@opentelemetry/api', /^otel$/],
   ['ioredis', /^transports\/redis\/(?:connection|line)$/],
-  ['yaml', /^(?:protocol\/skills\/yaml|server\/openapi\/load)$/],
+  ['yaml', /^(?:protocol\/skills\/yaml|server\/openapi\/yaml)$/],
   ['@apidevtools/json-schema-ref-parser', /^server\/openapi\/load$/],
   ['nanoid', /^runtime\/time\/world$/],
   // the command is a program like any other: it uses what the package exports, as its users' modules do

@@ -10,6 +10,7 @@ import { ServerError, optionError } from '../base/errors.js'
 import { ApiDocument } from './document.js'
 import type { OpenApiSettings } from './options.js'
 import type { Pace } from './pace.js'
+import { jsonOfYaml, mostYaml } from './yaml.js'
 
 /** Bytes of a document, and of each file that it refers to. */
 const maxBytes = 32 * 1024 * 1024
@@ -17,7 +18,6 @@ const maxBytes = 32 * 1024 * 1024
 const maxLevels = 200
 const fetchTimeout = 30_000
 
-const loadYaml = /* @__PURE__ */ lazy('yaml', () => import('yaml'))
 const loadParser = /* @__PURE__ */ lazy('@apidevtools/json-schema-ref-parser', () =>
   import('@apidevtools/json-schema-ref-parser').catch((cause: unknown) =>
     Promise.reject(
@@ -110,31 +110,14 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** Values of a document, aliases written out. */
-const mostNodes = 2_000_000
-
 async function parseYaml(text: string, where: string): Promise<unknown> {
-  const { parseDocument: parse } = await loadYaml()
-  const parsed = parse(text, { schema: 'core', merge: true, prettyErrors: true, logLevel: 'silent' })
-  const [error] = parsed.errors
-  if (error !== undefined)
-    throw bad(`${where} is neither JSON nor YAML: ${messageOf(error).split('\n')[0]}`, error)
-  try {
-    // aliases of aliases may stand for more than there is room for
-    const value: unknown = parsed.toJS({ maxAliasCount: 100 })
-    countNodes(value, { left: mostNodes })
-    return JSON.parse(JSON.stringify(value)) as unknown
-  } catch (cause) {
-    throw bad(`${where}: ${messageOf(cause)}`, cause)
-  }
-}
-
-/** What aliases stand for counts each time. Throws RangeError for more, and for what is in itself. */
-function countNodes(value: unknown, room: { left: number }): void {
-  room.left -= 1
-  if (room.left < 0) throw new RangeError(`it has more than ${mostNodes} values, aliases written out`)
-  if (typeof value === 'object' && value !== null)
-    for (const inner of Object.values(value)) countNodes(inner, room)
+  if (text.length > mostYaml)
+    throw bad(
+      `${where} has more than ${mostYaml} characters of YAML, which takes long to read: write it as JSON`,
+    )
+  const parsed = await jsonOfYaml(text)
+  if ('problem' in parsed) throw bad(`${where}: ${parsed.problem}`)
+  return JSON.parse(parsed.json)
 }
 
 /** What goes deeper would end whoever walks through it. */

@@ -1,6 +1,7 @@
 import { compilePattern } from '../../protocol/schema/pattern/pattern.js'
 import { isDeeperThan, schemaLimits } from '../../protocol/schema/limits.js'
-import { checkedSchema, type Schema } from '../../protocol/schema/schema.js'
+import { lightSchema } from '../../protocol/schema/light.js'
+import type { Schema } from '../../protocol/schema/schema.js'
 import { deepFreeze, isObject, type JsonObject } from '../../protocol/wire/json.js'
 import { cut } from '../../runtime/base/cut.js'
 import { type ApiDocument, listOf, Memo, Unusable } from './document.js'
@@ -151,7 +152,7 @@ export class ToolSchemas {
     const { properties } = schema
     if (isObject(properties)) for (const one of Object.values(properties)) Object.freeze(one)
     for (const one of [properties, schema.required]) Object.freeze(one)
-    return checkedSchema(Object.freeze(schema))
+    return lightSchema(Object.freeze(schema))
   }
 
   #take(schema: unknown): WrittenSchema | undefined {

@@ -40,6 +40,7 @@ test('it finds what the compiled check finds, in the same words', async () => {
     { amount: 1, items: [] },
     { amount: 1, items: [{}, { street: 5 }] },
     { amount: 1, to: {} },
+    { amount: 1, to: { street: 5 } },
     { amount: 1, 'a/b c': 1 },
     'no object',
     [],

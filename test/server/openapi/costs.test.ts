@@ -1,8 +1,8 @@
 import * as assert from 'uvu/assert'
 import { fakeClock } from 'caduceus/testing'
 import { fromOpenApi, type OpenApiOptions } from 'caduceus/openapi'
-import { suite } from '../../support/suite.js'
-import { documentOf } from './_api.js'
+import { suite, type TestContext } from '../../support/suite.js'
+import { documentOf, serve, startApi, textsOf } from './_api.js'
 
 const test = suite('what a document of OpenAPI costs')
 const baseUrl = 'http://127.0.0.1:1'
@@ -34,9 +34,16 @@ function connected(paths: number, schemas: number): object {
   )
 }
 
-async function made(document: object, options: OpenApiOptions = {}) {
+async function made(document: object | string, options: OpenApiOptions = {}) {
   process.once('warning', () => {})
   return fromOpenApi(document, { baseUrl, ...options })
+}
+
+function problem(document: string): Promise<string> {
+  return made(document).then(
+    () => assert.unreachable() as never,
+    ({ message }) => message,
+  )
 }
 
 type Definitions = Readonly<Record<string, object>>
@@ -130,5 +137,92 @@ test('an object whose fields have no room takes others', async () => {
   assert.ok(length > 50 && length < 900, `${length} fields`)
   assert.is(items.additionalProperties, undefined)
 })
+
+test('a first call generates no code for a large schema, and finds the same', async (t) => {
+  const { url } = await startApi(t, (_asked, response) => {
+    response.setHeader('content-type', 'application/json')
+    response.end('{"f0":"x","f1":5,"other":{"f2":"y","more":[{"f3":7}]}}')
+  })
+  const { client, api } = await serve(t, connected(1, 100), { baseUrl: url })
+  const schemas = api.tools.flatMap(({ schema, output }) => [schema.jsonSchema, output?.jsonSchema])
+  assert.ok(schemas.some((schema) => JSON.stringify(schema).length > 20_000))
+  const generated = countGenerated(t)
+  const refused = await client.callTool('put0', { id: 'a', f0: 5, unknown: 1, other: { more: [{ f1: 6 }] } })
+  assert.is(refused.isError, true)
+  for (const issue of [
+    'f0: expected a string, got an integer',
+    'unknown: is not a known field',
+    'other.more[0].f1: expected a string, got an integer',
+  ])
+    assert.match(textsOf(refused), issue)
+  const { structuredContent, content } = await client.callTool('put0', { id: 'a', f0: 'x' })
+  assert.equal(structuredContent, { f0: 'x', other: { f2: 'y', more: [{}] } })
+  assert.match(textsOf({ content }), 'does not allow it: f1, other.more[0].f3.')
+  assert.is(generated.count, 0)
+  // a small one is compiled
+  await client.callTool('get0', { id: 'a' })
+  assert.ok(generated.count > 0)
+})
+
+test('patterns of names in a large schema take any value', async (t) => {
+  const { url, asked } = await startApi(t)
+  const fields = Object.fromEntries(Array.from({ length: 80 }, (_, at) => [`f${at}`, { type: 'string' }]))
+  const schema = {
+    type: 'object',
+    properties: {
+      inner: {
+        type: 'object',
+        properties: fields,
+        patternProperties: { '^x-': { type: 'integer' } },
+        additionalProperties: false,
+      },
+    },
+  }
+  const put = { operationId: 'op', requestBody: { content: { 'application/json': { schema } } } }
+  const { client } = await serve(t, documentOf({ '/x': { put } }, { openapi: '3.1.0' }), { baseUrl: url })
+  assert.is.not((await client.callTool('op', { inner: { f1: 'a', 'x-a': 5, other: 1 } })).isError, true)
+  assert.is((await client.callTool('op', { inner: { f1: 5 } })).isError, true)
+  assert.is(asked.length, 1)
+})
+
+test('long YAML is parsed in a thread of its own, short YAML is not', async (t) => {
+  const threads = { count: 0 }
+  const seen = () => {
+    threads.count += 1
+  }
+  process.on('worker', seen)
+  t.after(() => void process.off('worker', seen))
+  const head =
+    'openapi: 3.1.0\ninfo: { title: T, version: "1" }\npaths:\n  /x: { get: { operationId: op } }\n'
+  const list = (items: number) => `${head}x-list:\n${'  - one\n'.repeat(items)}`
+  assert.is((await made(list(10))).tools.length, 1)
+  assert.is(threads.count, 0)
+  assert.is((await made(list(10_000))).tools.length, 1)
+  assert.is(threads.count, 1)
+  assert.match(await problem(`${list(10_000)}x: [\ny`), 'neither JSON nor YAML')
+})
+
+test('YAML has a smaller bound than JSON, and says what to do', async () => {
+  const text = `openapi: 3.1.0\n#${' '.repeat(9_000_000)}\npaths: {}\n`
+  assert.match(await problem(text), 'write it as JSON')
+  assert.is((await made(`{"openapi":"3.1.0",${' '.repeat(9_000_000)}"paths":{}}`)).tools.length, 0)
+})
+
+/** Counts what is compiled from texts. */
+function countGenerated(t: TestContext): { count: number } {
+  const generated = { count: 0 }
+  const usual = globalThis.Function
+  const counting = new Proxy(usual, {
+    construct(target, texts) {
+      generated.count += 1
+      return Reflect.construct(target, texts)
+    },
+  })
+  globalThis.Function = counting
+  t.after(() => {
+    globalThis.Function = usual
+  })
+  return generated
+}
 
 test.run()
