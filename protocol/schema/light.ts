@@ -12,13 +12,15 @@ const mostGenerated = 64
 /**
  * One of very many schemas, most of which are hardly used. It is taken as it is: whoever made it has seen to what
  * `toSchema` looks for, and has frozen it. No code is generated for a large one, so that its first value costs
- * little; its checks are slower, and `patternProperties` take any value there.
+ * little; its checks are slower, and `patternProperties` take any value there. Each is made ready when `turn` resolves:
+ * many may be needed at once.
  */
-export function lightSchema(jsonSchema: JsonObject): Schema {
-  return schemaWith(jsonSchema, check, prepare)
+export function lightSchema(jsonSchema: JsonObject, turn: () => Promise<void>): Schema {
+  return schemaWith(jsonSchema, (schema) => check(schema, turn), prepare)
 }
 
-async function check(schema: JsonObject): Promise<ValueCheck> {
+async function check(schema: JsonObject, turn: () => Promise<void>): Promise<ValueCheck> {
+  await turn()
   if (subschemasOf(schema).length <= mostGenerated) return compileCheck(schema)
   return interpretedCheck(await loadInterpreter(), schema, dialectOfSchema(schema), true)
 }

@@ -18,6 +18,7 @@ import { type Api, type ApiAnswer, NoAnswer } from './api.js'
 import { type ApiDocument, Memo, Unusable } from './document.js'
 import type { Body, Operation, Parameter } from './operations.js'
 import type { OpenApiSettings } from './options.js'
+import { turnsOf } from './pace.js'
 import { requestOf } from './request.js'
 import { isTextual, mediaTypeOf, type Output, problemOf, resultOf, textOf } from './result.js'
 import { fromEntries, SchemaLibrary, ToolSchemas } from './schemas.js'
@@ -47,10 +48,11 @@ export class ToolLibrary {
   /** Whether all that fits a schema is an object. */
   readonly objects = new Memo<unknown, boolean>()
 
-  constructor(document: ApiDocument) {
+  constructor({ document, settings }: Maker) {
     this.document = document
-    this.input = new SchemaLibrary(document, 'input')
-    this.output = new SchemaLibrary(document, 'output')
+    const turn = turnsOf(settings.world)
+    this.input = new SchemaLibrary(document, 'input', turn)
+    this.output = new SchemaLibrary(document, 'output', turn)
   }
 }
 

@@ -80,7 +80,7 @@ export async function fromOpenApi(
 
 /** The event loop is everybody's: a large document is made in many steps. */
 async function makeAll(operations: readonly Operation[], maker: Maker, pace: Pace) {
-  const library = new ToolLibrary(maker.document)
+  const library = new ToolLibrary(maker)
   const tools: ToolDefinition[] = []
   const resources: ResourceDefinition[] = []
   const resourceTemplates: ResourceTemplateDefinition[] = []

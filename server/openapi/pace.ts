@@ -24,3 +24,12 @@ export class Pace {
     this.#began = this.#world.now()
   }
 }
+
+/** Leaves a turn of the event loop to each of those who ask, one after the other. */
+export function turnsOf(world: Pick<World, 'setImmediate'>): () => Promise<void> {
+  let last = Promise.resolve()
+  return () => {
+    last = last.then(() => new Promise<void>((resolve) => void world.setImmediate(resolve)))
+    return last
+  }
+}

@@ -46,14 +46,17 @@ interface WrittenSchema {
 export class SchemaLibrary {
   readonly #document: ApiDocument
   readonly side: Side
+  /** What resolves when a schema may be made ready for its first value. */
+  readonly turn: () => Promise<void>
   /** Names in `$defs`, by what leads there, and the other way round. */
   readonly #names = new Map<string, string>()
   readonly #references = new Map<string, string>()
   /** By room. */
   readonly #written = new Map<number, Memo<unknown, WrittenSchema>>()
 
-  constructor(document: ApiDocument, side: Side) {
+  constructor(document: ApiDocument, side: Side, turn: () => Promise<void>) {
     this.#document = document
+    this.turn = turn
     this.side = side
   }
 
@@ -152,7 +155,7 @@ export class ToolSchemas {
     const { properties } = schema
     if (isObject(properties)) for (const one of Object.values(properties)) Object.freeze(one)
     for (const one of [properties, schema.required]) Object.freeze(one)
-    return lightSchema(Object.freeze(schema))
+    return lightSchema(Object.freeze(schema), this.#library.turn)
   }
 
   #take(schema: unknown): WrittenSchema | undefined {

@@ -65,21 +65,35 @@ test('a schema is written a few times, however many operations refer to it', asy
 })
 
 test('a large document is made in many turns of the event loop', async () => {
-  const clock = fakeClock()
+  const { clock, turns } = countTurns()
+  await made(connected(100, 10), { clock })
+  assert.ok(turns.count > 20, `${turns.count} turns`)
+})
+
+test('many first calls at once have a turn of the event loop each', async () => {
+  const { clock, turns } = countTurns()
+  const { tools } = await made(connected(10, 100), { clock })
+  const before = turns.count
+  await Promise.all(tools.map(({ schema }) => schema.parse({})))
+  assert.is(turns.count - before, tools.length)
+  await Promise.all(tools.map(({ schema }) => schema.parse({})))
+  assert.is(turns.count - before, tools.length)
+})
+
+/** Each look at the clock is a millisecond of work. */
+function countTurns() {
   const turns = { count: 0 }
   let ms = 0
   const world = {
-    ...clock,
-    // each look at the clock is a millisecond of work
+    ...fakeClock(),
     now: () => ms++,
     setImmediate: (fn: () => void) => {
       turns.count += 1
       return setImmediate(fn)
     },
   }
-  await made(connected(100, 10), { clock: world as never })
-  assert.ok(turns.count > 20, `${turns.count} turns`)
-})
+  return { clock: world as never, turns }
+}
 
 test('what a tool says does not depend on the other operations', async () => {
   const document = connected(40, 60)
