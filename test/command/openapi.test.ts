@@ -1,12 +1,7 @@
 // second tier: time
 // shares a process
-<<<<<<< HEAD
 import { EventEmitter, once } from 'node:events'
-import { mkdirSync, writeFileSync } from 'node:fs'
-=======
-import { once } from 'node:events'
-import { rmSync, writeFileSync } from 'node:fs'
->>>>>>> 7aeacf30 (serve: documents of APIs are read again with their file, and at SIGHUP)
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -103,7 +98,6 @@ test('an entry of a host file may be an API', async (t) => {
   assert.is(await stop(), 0)
 })
 
-<<<<<<< HEAD
 /** A file of a host with that API, whose server also has an operation that never answers. */
 function placeOf(t: TestContext, url: string, section: object = {}) {
   const home = newHome(t)
@@ -186,7 +180,8 @@ test('what an API offers is pinned, held back, and accepted with trust', async (
   assert.match(await offered(), /has changed since it was pinned/)
   assert.is((await caduceus(t, [...trust, '--yes'], { home })).code, 0)
   assert.is(await offered(), '{"name":"Rex"}')
-=======
+})
+
 test('a document that has changed counts at SIGHUP, and the others go on', async (t) => {
   const { url } = await startPets(t)
   const home = newHome(t)
@@ -213,7 +208,6 @@ test('a document that has changed counts at SIGHUP, and the others go on', async
   assert.equal(await names(), ['other__getPet', 'pets__showPet'])
   await client.close()
   assert.is(await stop(), 0)
->>>>>>> 7aeacf30 (serve: documents of APIs are read again with their file, and at SIGHUP)
 })
 
 test('what is no document is told', async (t) => {
