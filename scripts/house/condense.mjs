@@ -9,6 +9,7 @@ import { listFiles } from './sources.mjs'
  * called whom, and an error quotes a line.
  */
 const options = {
+  module: true,
   compress: {
     defaults: false,
     join_vars: true,
@@ -18,6 +19,8 @@ const options = {
     dead_code: true,
     properties: true,
     comparisons: true,
+    sequences: true,
+    switches: true,
   },
   mangle: { keep_fnames: true, keep_classnames: true },
   format: { ecma: 2020, max_line_len: 160, preserve_annotations: true, shebang: true },

@@ -1,3 +1,5 @@
+// second tier: time
+// shares a process
 import * as assert from 'uvu/assert'
 import { fakeClock } from 'caduceus/testing'
 import { fromOpenApi, type OpenApiOptions } from 'caduceus/openapi'
