@@ -63,7 +63,7 @@ async function relay(t: TestContext, port: number, fate: () => Fate = () => 'kep
   return { port: (server.address() as AddressInfo).port, count, freeze }
 }
 
-test('S055: with 30 % of connections broken, each call has one outcome', async (t) => {
+test.slow('S055: with 30 % of connections broken, each call has one outcome', async (t) => {
   const ran = new Map<string, number>()
   const server = await listen(
     t,

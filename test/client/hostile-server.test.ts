@@ -199,7 +199,7 @@ test('a list with an endless cursor ends at the page limit', async (t) => {
   assert.is(pages, 100)
 })
 
-test('a list of endless bytes ends at 16 MiB, however few its pages are', async (t) => {
+test.slow('a list of endless bytes ends at 16 MiB, however few its pages are', async (t) => {
   const tools = [{ name: 'it', inputSchema: { type: 'object' }, description: 'x'.repeat(6 * 1024 * 1024) }]
   const { transport } = liar(({ id }, tell) => tell({ id, result: { tools, nextCursor: 'again' } }))
   const { client } = watch(t, { transport })
@@ -249,7 +249,7 @@ test('late, decreasing, non-numeric and unknown progress is dropped', async (t) 
   assert.equal(seen, [1, 2])
 })
 
-test('a slow reader of states and notifications buffers only the newest, bounded', async (t) => {
+test.slow('a slow reader of states and notifications buffers only the newest, bounded', async (t) => {
   const { transport, say } = liar(() => {})
   const { client } = watch(t, { transport })
   await client.ready()

@@ -13,7 +13,7 @@ function counted() {
   return { controller, signal, count: () => getEventListeners(signal, 'abort').length }
 }
 
-test('a thousand calls of one client share one abort listener', async (t) => {
+test.slow('a thousand calls of one client share one abort listener', async (t) => {
   const { client } = watchNear(t)
   const { signal, count } = counted()
   const calls = Array.from({ length: 1_000 }, () => client.callTool('count', {}, { signal }))

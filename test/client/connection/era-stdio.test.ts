@@ -46,7 +46,7 @@ test('a server with only unknown modern revisions fails the client at once', asy
   assert.not.ok(said.all.includes('got initialize'))
 })
 
-test('a server that exits at the probe restarts at once with initialize and no probe', async (t) => {
+test.slow('a server that exits at the probe restarts at once with initialize and no probe', async (t) => {
   const { client, said, kill, phase } = watch(
     t,
     { era: 'auto', backoff: { base: 60_000, cap: 60_000, random: () => 1, stable: 1 } },
@@ -64,7 +64,7 @@ test('a server that exits at the probe restarts at once with initialize and no p
   assert.is(said.all.filter((line) => line === 'got server/discover').length, 1)
 })
 
-test('a server that dies at any request is retried with backoff and probed again', async (t) => {
+test.slow('a server that dies at any request is retried with backoff and probed again', async (t) => {
   const { client, said } = watch(t, { era: 'auto', backoff: { base: 1, cap: 1 } }, [
     '--discover',
     'die',

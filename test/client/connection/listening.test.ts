@@ -124,7 +124,7 @@ test('wishes that change all the time have five streams at most', async (t) => {
   assert.ok(most <= 5, `${most} at once`)
 })
 
-test('forty subscriptions, each after the one before, do not wait seconds', async (t) => {
+test.slow('forty subscriptions, each after the one before, do not wait seconds', async (t) => {
   const { client } = await server(t)
   // a quarter of a second each where the oldest stream stays for a whole one
   for (let n = 0; n < 40; n += 1) await client.subscribe(`a:${n}`)

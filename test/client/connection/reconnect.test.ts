@@ -174,7 +174,7 @@ test.slow('events, iterator and snapshot agree on states through a kill and a re
   }
 })
 
-test('a slow reader of states keeps the newest hundred', async (t) => {
+test.slow('a slow reader of states keeps the newest hundred', async (t) => {
   const clock = createFakeClock()
   const { transport, mend } = hopeless()
   const { client, states } = watch(t, { transport, clock })

@@ -125,7 +125,7 @@ test('a foreign program on the socket is refused and affects nobody', async (t) 
   assert.is((await peer.client.callTool('echo', { text: 'fine' })).text, 'fine')
 })
 
-test('a program that pauses reading gets its answers later and delays no other', async (t) => {
+test.slow('a program that pauses reading gets its answers later and delays no other', async (t) => {
   const { path } = await own(t, { limits: { bufferedBytes: 65_536 } })
   const peer = usePeer(t, path)
   const lazy = bare(t, path)

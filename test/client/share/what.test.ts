@@ -13,7 +13,7 @@ import { own, socketPath, startShare, usePeer } from './_share.js'
 
 const test = suite('what is shared', { timeout: 20_000 })
 
-test('clients that are added later are shared, and removed ones are not any more', async (t) => {
+test.slow('clients that are added later are shared, and removed ones are not any more', async (t) => {
   const clients = await startClients({ files: rawEntry() }, { client: hasty, logger: false })
   t.after(() => clients.close())
   const path = socketPath(t)

@@ -223,7 +223,7 @@ test('arguments that headers repeat are checked in front of the gateway, too', a
   assert.is(await status('odd', {}), 200)
 })
 
-test('of reads whose judgement takes long, one begins in a turn of the event loop', async (t) => {
+test.slow('of reads whose judgement takes long, one begins in a turn of the event loop', async (t) => {
   const upstream = await connect(
     defineServer({
       name: 'files',

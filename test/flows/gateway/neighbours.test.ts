@@ -33,7 +33,7 @@ const tools = {
   }),
 }
 
-test('a client that never answers opens no breaker for others', async (t) => {
+test.slow('a client that never answers opens no breaker for others', async (t) => {
   const { plan } = await upstreamOf(t, { servers: { up: { timeout: 300, breaker: { failures: 1 } } } })
   const mute = await connect(plan, { client: { onElicit: () => new Promise<never>(() => {}) } })
   t.after(() => mute.close())

@@ -30,7 +30,7 @@ test.slow('a cut text lets go of the whole', async () => {
   assert.ok(more < 10 * megabyte, `${more} bytes`)
 })
 
-test('the timeline keeps no long texts, names or stacks of others', async () => {
+test.slow('the timeline keeps no long texts, names or stacks of others', async () => {
   using timeline = new Timeline(() => 0, new Set())
   const facts = { what: 'client', tree: undefined } as const
   const more = await heapFor((text) => {

@@ -98,7 +98,7 @@ test('a line is one line, without codes that steer a terminal, and of bounded le
   assert.is(line.length, 1_000)
 })
 
-test('logger: text writes them to standard error; a restart is told, too', async (t) => {
+test.slow('logger: text writes them to standard error; a restart is told, too', async (t) => {
   const { stderr } = await runProgram(
     t,
     `

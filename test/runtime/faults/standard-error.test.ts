@@ -1,3 +1,5 @@
+// second tier: time
+// shares a process
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { pathToFileURL } from 'node:url'
@@ -53,7 +55,7 @@ test('what is too much is dropped, and counted once there is room', async (t) =>
   assert.ok(kept > 256 && kept < 2_000, `${kept} lines were kept`)
 })
 
-test.slow('a program that ends gives its reader time, and ends without one', async (t) => {
+test('a program that ends gives its reader time, and ends without one', async (t) => {
   const ends = `for (let i = 1000; i < 1300; i++) standardError.write(line(i))
     console.log('written')
     process.exit(3)`

@@ -19,7 +19,7 @@ async function runBelow(t: TestContext, limit: string, fault: string): Promise<u
   return JSON.parse(output) as unknown[]
 }
 
-test('a save beyond the file size limit fails, keeps the old record and leaks nothing', async (t) => {
+test.slow('a save beyond the file size limit fails, keeps the old record and leaks nothing', async (t) => {
   const told = await runBelow(t, 'ulimit -f 100', 'large')
   assert.equal(told, [
     ...Array.from({ length: 20 }, () => 'EFBIG'),
@@ -33,7 +33,7 @@ test('a save beyond the file size limit fails, keeps the old record and leaks no
   ])
 })
 
-test('a lack of descriptors fails its own operations only', async (t) => {
+test.slow('a lack of descriptors fails its own operations only', async (t) => {
   const told = await runBelow(t, 'ulimit -n 60', 'many')
   const failed = Array.from({ length: 6 }, () => 'EMFILE')
   assert.equal(told, [...failed, { n: 7 }, { n: 1 }, { n: 1 }, 2, 1])

@@ -308,7 +308,7 @@ test('an address with too many readings has none, and soon', () => {
   assert.ok((readingsOf('https://me@H.example:8443/a%20b/?q=x;y#f') ?? []).length > 1)
 })
 
-test('of what a server lists so much is judged at a time, and the rest not offered', () => {
+test.slow('of what a server lists so much is judged at a time, and the rest not offered', () => {
   const filter = filterOf({ deny: ['nothing://*'] })
   const odd = Array.from(
     { length: 100 },

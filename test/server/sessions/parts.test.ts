@@ -212,7 +212,7 @@ test('what is said of one request counts more', () => {
   assert.equal(mergedAssigns(undefined, undefined), {})
 })
 
-test('sessions that crashed once long ago cost no memory, however many', async () => {
+test.slow('sessions that crashed once long ago cost no memory, however many', async () => {
   const limit = new RestoreLimit()
   const before = await heapInUse()
   // each is quiet by the time the next thousand come

@@ -68,7 +68,7 @@ test('metadata and challenge name the accepted proof algorithms', async (t) => {
   assert.is(found.dpop_bound_access_tokens_required, undefined)
 })
 
-test('every public key algorithm is accepted, repeatedly with a cached key', async (t) => {
+test.slow('every public key algorithm is accepted, repeatedly with a cached key', async (t) => {
   const { issuer, ask } = await start(t)
   for (const alg of ['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519', 'PS256', 'RS256']) {
     const key = await makeProofKey(alg)

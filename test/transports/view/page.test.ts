@@ -169,7 +169,7 @@ test('the stream begins with the whole picture, and goes on with changes', async
   assert.ok(second.startsWith('event: changes\ndata: '))
 })
 
-test('the fifth who looks is told to come back', async (t) => {
+test.slow('the fifth who looks is told to come back', async (t) => {
   const { events } = await open(t)
   for (let n = 0; n < 4; n += 1) await events(1)
   const { status, headers, events: said } = await events(9)

@@ -95,7 +95,7 @@ test('fetch: a used or locked body is 500 with a reason, an aborted one 400', as
   assert.is((await mcp.fetch(requestOf())).status, 200)
 })
 
-test('fetch reads a body only as fast as it is taken and drops one too long', async (t) => {
+test.slow('fetch reads a body only as fast as it is taken and drops one too long', async (t) => {
   const mcp = await mounted(t)
   let cancelled = (): void => {}
   const over = new Promise<void>((resolve) => {

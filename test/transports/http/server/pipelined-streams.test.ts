@@ -86,7 +86,7 @@ test('what came behind the request that cuts a connection is not made into reque
   assert.is(made, 33)
 })
 
-test('who asks beside many that send ahead what is refused has its turn', async (t) => {
+test.slow('who asks beside many that send ahead what is refused has its turn', async (t) => {
   const server = await startSuiteServer(serveHttp())
   t.after(() => server.stop())
   let refused = 0
