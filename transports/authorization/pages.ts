@@ -12,11 +12,13 @@ interface ConsentText {
   readonly user: string
   readonly provider: string
   readonly scopes: readonly string[]
+  /** What stands for these scopes in the form: its answer is of this page, and of no other of the step. */
+  readonly asked: string
 }
 
 /** Whether a client may act for the user: plain HTML, without a script. */
 export function consentPage(text: ConsentText): string {
-  const { server, client, from, redirectUri, user, provider, scopes } = text
+  const { server, client, from, redirectUri, user, provider, scopes, asked } = text
   const known = from === undefined ? '' : ` (of <b>${escaped(from)}</b>)`
   const list =
     scopes.length === 0
@@ -25,11 +27,16 @@ export function consentPage(text: ConsentText): string {
   return page(
     `${server}: allow access`,
     `<h1>Allow access to ${escaped(server)}?</h1>
-<p><b>${escaped(cut(client))}</b>${known} wants to use <b>${escaped(server)}</b> as you: <b>${escaped(user)}</b>, signed in at ${escaped(provider)}.</p>
+<p><b>${escaped(withoutHost(cut(client)))}</b>${known} wants to use <b>${escaped(server)}</b> as you: <b>${escaped(user)}</b>, signed in at ${escaped(provider)}.</p>
 ${list}
 <p>Access goes to <b>${escaped(placeOf(redirectUri))}</b>. Allow it only if you have just begun this there, in a program that you know: the name above is what it says of itself.</p>
-<form method="post"><button name="decision" value="allow">Allow</button> <button name="decision" value="deny">Refuse</button></form>`,
+<form method="post"><input type="hidden" name="asked" value="${escaped(asked)}"><button name="decision" value="allow">Allow</button> <button name="decision" value="deny">Refuse</button></form>`,
   )
+}
+
+/** A name that goes on as the page does, `Friend (of example.com)`, would be taken for what is known. */
+function withoutHost(name: string): string {
+  return name.replaceAll(/[()]/g, ' ')
 }
 
 /** What a page about a server behind this one says. */

@@ -96,7 +96,7 @@ const visitPause = 500
 /** Milliseconds for the metadata document of a client. */
 const documentTime = 5_000
 /** Bytes of the form of a page, and of a registration. */
-const formBytes = 4_096
+const formBytes = 16_384
 const registrationBytes = 4_096
 /** Bytes of a request for tokens. */
 const tokenBytes = 65_536
@@ -491,7 +491,11 @@ export class AuthorizationServer {
       const decided = shown === undefined ? await this.#decided(uid) : undefined
       if (shown === undefined && decided === undefined) throw notOurs()
       if (shown === undefined) return this.#end(request, response, { consent: { grantId: decided } })
-      const granted = scopes.filter((scope) => (JSON.parse(shown) as string[]).includes(scope))
+      const onPage = form.get('asked')?.split(' ') ?? []
+      // of two pages of one step the one that was answered counts
+      const granted = scopes.filter(
+        (scope) => (JSON.parse(shown) as string[]).includes(scope) && onPage.includes(scope),
+      )
       const grantId = await this.#grant({ accountId, clientId }, granted, asked)
       await this.#grants.note({ grantId, accountId, clientId }, redirectUri)
       const text = this.#read.get(clientId)
@@ -513,6 +517,7 @@ export class AuthorizationServer {
         user: user.name ?? user.email ?? user.subject,
         provider: this.#settings.with.name,
         scopes: scopes.map((scope) => texts[scope] ?? scope),
+        asked: scopes.join(' '),
       }),
       'form',
     )

@@ -37,7 +37,11 @@ export class Browser {
   ): Promise<Page> {
     const [, action = page.url.href] = /<form[^>]* action="([^"]+)"/.exec(page.text) ?? []
     const headers = { 'content-type': 'application/x-www-form-urlencoded', origin: page.url.origin }
-    const body = new URLSearchParams(fields).toString()
+    const hidden = page.text.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)">/g)
+    const body = new URLSearchParams({
+      ...Object.fromEntries([...hidden].map(([, name, value]) => [name, value])),
+      ...fields,
+    }).toString()
     return this.#ask(new URL(action, page.url), { method: 'POST', body, headers }, stop)
   }
 

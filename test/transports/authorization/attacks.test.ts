@@ -266,6 +266,34 @@ test('open redirect: a failure leads to the address that was agreed to alone', a
   assert.equal([told.url.hostname, told.url.searchParams.has('error')], ['nice.example', true])
 })
 
+test('consent: what an older page did not show is not granted by it', async (t) => {
+  let may: string[] = []
+  const { register, begin, token, resource } = await attack(t, {
+    scopes: { write: 'Delete all orders' },
+    scopesOf: () => may,
+  })
+  const client = await register({ client_name: 'Friend (of claude.ai)' })
+  for (const [isNew, scopes] of [
+    [false, 'mcp'],
+    [true, 'mcp write'],
+  ] as const) {
+    may = []
+    const browser = new Browser()
+    const { url, verifier } = begin(client, { scope: 'mcp write' })
+    const older = await browser.open(url, isBack)
+    assert.not.match(older.text, /Delete all orders/)
+    assert.match(older.text, '<b>Friend  of claude.ai </b> wants')
+    may = ['write']
+    const newer = await browser.open(older.url, isBack)
+    assert.match(newer.text, /Delete all orders/)
+    const { searchParams } = (await browser.press(isNew ? newer : older, 'allow', isBack)).url
+    const form = { client_id: client.client_id ?? '', redirect_uri: back, resource, code_verifier: verifier }
+    const code = searchParams.get('code') ?? ''
+    const { body } = await token({ ...form, grant_type: 'authorization_code', code })
+    assert.is(body.scope, scopes)
+  }
+})
+
 test('open redirect: no scheme leads on to another address', async (t) => {
   const { register } = await attack(t, { limits: { registrations: 100 } })
   const idFor = async (uri: string) => (await register({ redirect_uris: [uri] })).client_id
