@@ -918,7 +918,7 @@ test('hostile requests are answered, and nothing breaks', async (t) => {
   const page: Page = await browser.open(begin(client).url, isBack)
   const long = { ...form, origin, cookie: browser.cookiesFor(page.url) }
   assert.is(
-    await ask(page.url.pathname, { method: 'POST', headers: long, body: `decision=${'x'.repeat(5_000)}` }),
+    await ask(page.url.pathname, { method: 'POST', headers: long, body: `decision=${'x'.repeat(20_000)}` }),
     413,
   )
   assert.match((await browser.open(page.url)).text, /Allow access/)
