@@ -39,7 +39,11 @@ async function condenseFile(path, maps) {
     filename: basename(path),
     url: basename(mapPath),
   }
-  const { code, map } = await minify(readFileSync(path, 'utf8'), { ...options, sourceMap })
+  const source = readFileSync(path, 'utf8')
+  // a class in a variable has the name of that
+  const reserved = [...source.matchAll(/([\w$]+) = class\b/g)].map(([, name]) => name)
+  const mangle = { ...options.mangle, reserved }
+  const { code, map } = await minify(source, { ...options, mangle, sourceMap })
   writeFileSync(path, code)
   // esbuild names files by what is in them and in their maps: it makes them in any case, so that the names
   // are the same
