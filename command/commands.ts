@@ -115,11 +115,22 @@ export const commands: Readonly<Record<string, Command>> = {
     summary: 'signs in; later calls to this address use it',
     options: {
       ...asJson,
-      ...{ timeout: { type: 'string' }, 'no-browser': { type: 'boolean' }, verbose: target.verbose },
+      ...{ timeout: { type: 'string' }, scope: { type: 'string' } },
+      ...{ 'no-browser': { type: 'boolean' }, verbose: target.verbose },
     },
-    meanings: { timeout: 'MS: how long the person has; default 300000' },
+    meanings: {
+      timeout: 'MS: how long the person has; default 300000',
+      scope: "'A B': the scopes to ask for; default: those that the server names",
+    },
     startsServer: false,
     load: () => import('./commands/login.js'),
+  },
+  logout: {
+    usage: 'logout <url>',
+    summary: 'forgets the login for this address',
+    options: { ...asJson, verbose: target.verbose },
+    startsServer: false,
+    load: () => import('./commands/logout.js'),
   },
   serve: {
     usage: 'serve <module, file of a host or OpenAPI> [--http PORT | --stdio] [options]',

@@ -22,7 +22,9 @@ export async function run(invocation: Invocation): Promise<number> {
       printed(address)
     })
   const signIn = loopbackSignIn({ open: invocation.values['no-browser'] === true ? printed : opened })
-  const provider = oauth({ storage: tellingStorage(url), signIn })
+  const { scope } = invocation.values
+  const asked = typeof scope === 'string' ? { scope } : {}
+  const provider = oauth({ storage: tellingStorage(url), signIn, ...asked })
   const stop = listenForStop()
   const timeout = invocation.values.timeout === undefined ? 5 * 60_000 : readTimeout(invocation)
   const client = startClient({
