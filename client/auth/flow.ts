@@ -95,7 +95,7 @@ export class AuthFlow {
   async #finish(returned: ReturnedSignIn, signal: AbortSignal): Promise<TokenSet> {
     const settings = this.#settings
     const ask = await this.#asker(signal)
-    const { scope: asked, resourceMetadata } = returned.begun
+    const { scope: asked, steppedUpTo: wanted, resourceMetadata } = returned.begun
     const hint = typeof resourceMetadata === 'string' ? resourceMetadata : undefined
     const found = await discover(ask, this.#server, hint)
     const { metadata } = found
@@ -107,7 +107,10 @@ export class AuthFlow {
     const how = { registration, library, found, signal, binding: this.#bindingTo(key), clock: this.#world }
     const answer = await finishCode(how, returned)
     const scope = typeof asked === 'string' ? asked : undefined
-    const tokens = { ...tokensOf(answer, { scope, issuer, key, now: this.#world.date() }), scope }
+    const tokens = {
+      ...tokensOf(answer, { scope, issuer, key, now: this.#world.date() }),
+      ...{ scope, ...(typeof wanted === 'string' && { steppedUpTo: wanted }) },
+    }
     return this.#keep(tokens, found)
   }
 
@@ -212,15 +215,14 @@ export class AuthFlow {
       const binding = this.#bindingTo(key)
       const clock = this.#world
       const asking = (): void => this.#asked.add(clock.now())
-      answer = await getToken({ registration, library, found, scope, signal, binding, clock, asking })
+      answer = await getToken({ registration, library, found, scope, stepUp, signal, binding, clock, asking })
     } catch (error) {
       await this.#forgetIfUnknown(error, found, undefined)
       throw error
     }
     const now = this.#world.date()
     // the scopes that were asked for: those that were not given are asked for once more where a server wants them
-    const steppedUpTo = stepUp ? scope : before?.steppedUpTo
-    const asked = { scope, ...(steppedUpTo !== undefined && { steppedUpTo }) }
+    const asked = { scope, ...(stepUp && scope !== undefined && { steppedUpTo: scope }) }
     const tokens = { ...tokensOf(answer, { scope, issuer, key, now }), ...asked }
     const keep = (): Promise<TokenSet> => this.#keep(tokens, found)
     const kept = stepUp ? settings.storage.exclusive(this.#shelf.lockKey, keep, signal) : keep()

@@ -18,6 +18,8 @@ interface GrantRequest {
   readonly library: OAuthLibrary
   readonly found: Discovered
   readonly scope: string | undefined
+  /** Whether a token with less was refused. */
+  readonly stepUp: boolean
   readonly signal: AbortSignal
   /** What the token is bound to; undefined for a bearer token. */
   readonly binding: Binding | undefined
@@ -72,7 +74,7 @@ async function signInWithCode(request: GrantRequest): Promise<GivenTokens> {
     const { verifier, state, challenge } = code
     const begun = {
       ...{ issuer: metadata.issuer, verifier, state, challenge, redirectUri },
-      ...(scope !== undefined && { scope }),
+      ...(scope !== undefined && { scope, ...(request.stepUp && { steppedUpTo: scope }) }),
       ...(found.resourceMetadata !== undefined && { resourceMetadata: found.resourceMetadata }),
       ...(client.registered !== undefined && { client: client.registered }),
     }
@@ -87,7 +89,7 @@ async function signInWithCode(request: GrantRequest): Promise<GivenTokens> {
 
 /** Trades the code of a sign-in that nobody waited for. Rejects with AUTHORIZATION_FAILED. */
 export async function finishCode(
-  request: Omit<GrantRequest, 'asking' | 'scope'>,
+  request: Omit<GrantRequest, 'asking' | 'scope' | 'stepUp'>,
   { begun, parameters }: ReturnedSignIn,
 ): Promise<GivenTokens> {
   const { registration, library, found, binding } = request
@@ -102,7 +104,7 @@ export async function finishCode(
   const callback = { parameters, redirectUri: String(redirectUri), resource: found.resource }
   const trade = () => library.finishCode({ metadata, client, binding }, code, callback)
   return {
-    ...(await persist({ ...request, asking: () => {}, scope: undefined }, trade)),
+    ...(await persist({ ...request, asking: () => {}, scope: undefined, stepUp: false }, trade)),
     client: client.registered,
   }
 }

@@ -66,7 +66,11 @@ function answerOf(module: URL, world: World): Promise<unknown> {
       answer = message.ownTransport
       end()
     })
-    child.once('error', end)
+    child.once('error', () => {
+      end()
+      world.clearTimeout(late)
+      resolve(undefined)
+    })
     // it has let go of whatever it has opened
     child.once('close', () => {
       world.clearTimeout(late)

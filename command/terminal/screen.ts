@@ -35,7 +35,14 @@ export function print(text: string): void {
  * texts of others stand in it: a line of their own would be taken for one of ours.
  */
 export function tell(line: string): void {
-  tellLines(line.replace(/\s*[\n\r]\s*/g, ' ').trimEnd())
+  tellLines(withoutBreaks(line))
+}
+
+/** A text as one line, in time linear in its length. */
+export function withoutBreaks(text: string): string {
+  const [first = '', ...others] = text.split(/[\n\r]+/)
+  const rest = others.map((part) => part.trim()).filter((part) => part !== '')
+  return [first.trimEnd(), ...rest].join(' ')
 }
 
 /** The same, of a text whose lines are meant, or are somebody else's as they are. */

@@ -101,7 +101,9 @@ export const sessionActor = defineActor({
     },
     read: (session, key: string) => session.state.read(key),
     swap: (session, { key, version, value }: { key: string; version: number; value: unknown }) =>
-      unsavable(session, key, value) ?? session.state.swap(key, version, value),
+      // whoever has seen an older value runs again, with what may be less
+      (session.state.read(key).version === version ? unsavable(session, key, value) : undefined) ??
+      session.state.swap(key, version, value),
     record: (session) => recordSession(session),
     share: (session): Session => session,
     /** Ends it once it is idle, to be restored on another node. Answers whether it ends now. */

@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert'
 import type { Picture } from 'caduceus/transports'
 import { Scene, screenOf } from '../../command/terminal/scene.js'
-import { columnsOf, jsonText, oneLine, quoted } from '../../command/terminal/screen.js'
+import { columnsOf, jsonText, oneLine, quoted, withoutBreaks } from '../../command/terminal/screen.js'
 import { splitWords } from '../../command/terminal/split-words.js'
 import { unsteered } from '../../runtime/base/steering.js'
 import { suite } from '../support/suite.js'
@@ -73,6 +73,14 @@ test('a screen is as large as the terminal, whatever there is to show', () => {
     for (const text of lines) assert.ok(text.replace(/\u001b\[\d+m/g, '').length <= columns)
   }
   assert.is(screenOf(scene, { columns: 80, rows: 24, top: 1e6, now: 0 }).top, 101 - 20)
+})
+
+test('what is told is one line, found in time linear in its length', () => {
+  assert.is(withoutBreaks('  a: b \n  c\r\n\n d \n'), '  a: b c d')
+  const spaces = ' '.repeat(256 * 1024)
+  const since = performance.now()
+  assert.is(withoutBreaks(`a${spaces}b${spaces}\n`), `a${spaces}b`)
+  assert.ok(performance.now() - since < 2_000)
 })
 
 test.run()

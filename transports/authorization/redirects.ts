@@ -18,7 +18,7 @@ const ofOthers =
   /^(?:about|afp|android-app|applescript|blob|callto|cid|data|davs?|facetime.*|feed|file|filesystem|ftps?|gopher|hcp|help|intent|irc|its|itms.*|jar|javascript|jnlp|ldaps?|livescript|magnet|mailto|market|mhtml|mid|mk|mms|mocha|ms-.*|news|nfs|res|resource|rtsp|search|search-ms|sftp|shell|smb|sms|ssh|steam|tel|telnet|vbscript|view-source|vnc|webcal|wss?|wyciwyg|x-apple.*|x-webdoc):$/
 /** Schemes of browsers, which open another address. */
 const ofBrowsers =
-  /^(?:.+https?|brave.*|chrome.*|duckduckgo|edge|firefox.*|focus|googlechrome.*|microsoft-edge.*|moz-.*|opera.*|safari.*|vivaldi.*|x-safari.*):$/
+  /^(?:.+https?|brave(?:-.*)?|chrome.*|duckduckgo|edge|firefox(?:-.*)?|focus|googlechrome.*|microsoft-edge.*|moz-.*|opera(?:-.*)?|safari(?:-.*)?|vivaldi(?:-.*)?|x-safari.*):$/
 
 /** Whether codes may not be sent there: plain http elsewhere, and a scheme that hides another address. */
 export function isForbidden(address: string): boolean {

@@ -491,7 +491,8 @@ export class AuthorizationServer {
       const decided = shown === undefined ? await this.#decided(uid) : undefined
       if (shown === undefined && decided === undefined) throw notOurs()
       if (shown === undefined) return this.#end(request, response, { consent: { grantId: decided } })
-      const onPage = form.get('asked')?.split(' ') ?? []
+      const onPage = form.get('asked')?.split(' ')
+      if (onPage === undefined) throw notOurs()
       // of two pages of one step the one that was answered counts
       const granted = scopes.filter(
         (scope) => (JSON.parse(shown) as string[]).includes(scope) && onPage.includes(scope),
@@ -833,6 +834,7 @@ export class AuthorizationServer {
 
   /** Its users go on for a week while the host of a client is away. What strangers name is kept here only. */
   async #keepDocument(url: string, text: string): Promise<void> {
+    if (!isOf(url, text)) return
     this.#read.delete(url)
     this.#read.set(url, text)
     for (const [oldest] of this.#read) if (this.#read.size > mostDocuments) this.#read.delete(oldest)
@@ -1191,6 +1193,16 @@ function withoutLength(headers: Headers): Headers {
   const kept = new Headers(headers)
   for (const name of ['content-length', 'content-encoding']) kept.delete(name)
   return kept
+}
+
+/** Whether a document is that of a client at this address: its host may send a page of its own. */
+function isOf(url: string, text: string): boolean {
+  try {
+    const document: unknown = JSON.parse(text)
+    return isObject(document) && document.client_id === url
+  } catch {
+    return false
+  }
 }
 
 /** The metadata of a client; what is no JSON stays, and the answer says what is wrong. */

@@ -3,7 +3,15 @@
 import { once } from 'node:events'
 import { inspect } from 'node:util'
 import * as assert from 'uvu/assert'
-import { type Client, memoryAuthStorage, oauth, type OAuthOptions, type SignIn } from 'caduceus/client'
+import {
+  type Client,
+  ClientError,
+  memoryAuthStorage,
+  oauth,
+  type OAuthOptions,
+  type ReturnedSignIn,
+  type SignIn,
+} from 'caduceus/client'
 import { systemWorld } from 'caduceus/runtime'
 import { type ClientAuth, http } from 'caduceus/transports'
 import { heard } from '../../support/heard.js'
@@ -537,6 +545,42 @@ test('a step-up asks for old and new scopes together, and only once', async (t) 
   for (let i = 0; i < 3; i++) assert.match((await rejection(client.callTool('never'))).message, /scopes/)
   assert.is(signIn.opened.length, 3)
   assert.is((await client.callTool('x')).text, 'in')
+})
+
+test('a step-up whose person comes back later is asked for once, too', async (t) => {
+  const { server } = await setup(t)
+  server.metadata = { scopes_supported: ['read'] }
+  server.wants.set('never', 'a b')
+  const storage = memoryAuthStorage()
+  const asked: (string | null)[] = []
+  let come: ReturnedSignIn | undefined
+  let message = ''
+  // each page of a web host is a program of its own
+  for (let page = 0; page < 4; page += 1) {
+    let left: ReturnedSignIn | undefined
+    const signIn: SignIn = {
+      begin: async () => ({
+        redirectUri: 'http://127.0.0.1:3000/callback',
+        async authorize(url, _signal, begun = {}) {
+          asked.push(url.searchParams.get('scope'))
+          const { headers } = await fetch(url, { redirect: 'manual' })
+          left = { begun, parameters: new URL(headers.get('location') ?? '').searchParams }
+          throw new ClientError('SIGN_IN_NEEDED', 'the person comes back later')
+        },
+      }),
+      async returned() {
+        const found = come
+        come = undefined
+        return found
+      },
+    }
+    const { client } = connect(t, server, { storage, signIn })
+    ;({ message } = await rejection(client.callTool('never')))
+    await client.close()
+    come = left
+  }
+  assert.equal(asked, ['read', 'read a b'])
+  assert.match(message, /asked for already/)
 })
 
 test('credentials stay with their issuer; a new issuer means a new registration', async (t) => {
