@@ -189,7 +189,7 @@ test('consent by another site: its form is refused, and no page shows ours in a 
     const response = await fetch(page.url, {
       method: 'POST',
       headers,
-      body: 'decision=allow',
+      body: 'asked=&decision=allow',
       redirect: 'manual',
     })
     assert.is(response.status, 400, String(origin))
@@ -406,11 +406,11 @@ test('growth: one page is one decision, and a browser of nobody has no record', 
   }
   const stale = browser.cookiesFor(new URL(origin))
   const cookie = browser.cookiesFor(page.url)
-  assert.is(await post(page.url, cookie, 'decision=allow'), 303)
+  assert.is(await post(page.url, cookie, 'asked=&decision=allow'), 303)
   const before = count()
   for (let n = 0; n < 10; n += 1) {
     await (await fetch(page.url, { headers: { cookie } })).arrayBuffer()
-    assert.is(await post(page.url, cookie, 'decision=allow'), 303)
+    assert.is(await post(page.url, cookie, 'asked=&decision=allow'), 303)
   }
   assert.is(count(), before)
   assert.ok(isBack((await browser.press(page, 'allow', isBack)).url))
@@ -428,7 +428,7 @@ test('two clicks on one page are one decision, and both lead on', async (t) => {
   const cookie = browser.cookiesFor(page.url)
   const headers = { cookie, origin, 'content-type': 'application/x-www-form-urlencoded' }
   const click = async (): Promise<string | null> => {
-    const given = { method: 'POST', redirect: 'manual', body: 'decision=allow', headers } as const
+    const given = { method: 'POST', redirect: 'manual', body: 'asked=&decision=allow', headers } as const
     const response = await fetch(page.url, given)
     await response.arrayBuffer()
     return response.headers.get('location')
