@@ -115,13 +115,9 @@ export const commands: Readonly<Record<string, Command>> = {
     summary: 'signs in; later calls to this address use it',
     options: {
       ...asJson,
-      ...{ timeout: { type: 'string' }, scope: { type: 'string' } },
-      ...{ 'no-browser': { type: 'boolean' }, verbose: target.verbose },
+      ...{ timeout: { type: 'string' }, 'no-browser': { type: 'boolean' }, verbose: target.verbose },
     },
-    meanings: {
-      timeout: 'MS: how long the person has; default 300000',
-      scope: "'A B': the scopes to ask for; default: those that the server names",
-    },
+    meanings: { timeout: 'MS: how long the person has; default 300000' },
     startsServer: false,
     load: () => import('./commands/login.js'),
   },

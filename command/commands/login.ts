@@ -22,9 +22,7 @@ export async function run(invocation: Invocation): Promise<number> {
       printed(address)
     })
   const signIn = loopbackSignIn({ open: invocation.values['no-browser'] === true ? printed : opened })
-  const { scope } = invocation.values
-  const asked = typeof scope === 'string' ? { scope } : {}
-  const provider = oauth({ storage: tellingStorage(url), signIn, ...asked })
+  const provider = oauth({ storage: tellingStorage(url), signIn })
   const stop = listenForStop()
   const timeout = invocation.values.timeout === undefined ? 5 * 60_000 : readTimeout(invocation)
   const client = startClient({

@@ -9,7 +9,7 @@ const defaultLimit = 60_000
 /** Why a test belongs to the second tier. */
 const needs = ['redis', 'browser', 'terminal', 'package', 'third party', 'runtime', 'seeds', 'time', 'quiet']
 
-/** Reads the first lines of a test file: `{ tier, needs, alone, limit, hasSlow }`, or `{ problem }` where they say what is not known. */
+/** Reads the first lines of a test file: `{ tier, needs, alone, limit, hasSlow }`, or `{ problem }`. */
 export function readHeader(text) {
   const top = text.split('\n', 10).join('\n')
   const seconds = /^\/\/ time limit: (\d+) s$/m.exec(top)?.[1]

@@ -434,9 +434,11 @@ export class UpstreamLink {
 
   /** The gateways that an entry came through, if its server said so. */
   throughOf(list: ListName, own: string): readonly string[] | undefined {
-    const { through = {} } = this.#input.record.lists ?? {}
+    const { through } = this.#input.record.lists ?? {}
     const key = placeIn(list, own)
-    return Object.hasOwn(through, key) ? through[key] : undefined
+    // an engine may have kept anything
+    const way: unknown = isObject(through) && Object.hasOwn(through, key) ? through[key] : undefined
+    return Array.isArray(way) ? way : undefined
   }
 
   /** The schemes of the addresses and templates that it lists. */

@@ -33,7 +33,7 @@ export type TestOptions = { readonly timeout?: number }
 /** Defines tests of one area; `run()` at the end of the file starts them. */
 export type Suite = {
   (promise: string, body: (t: TestContext) => unknown, options?: TestOptions): void
-  /** A test of the second tier in a file of the fast one, for its time: what it promises has a smaller test there. */
+  /** A test of the second tier, for its time, in a file of the fast one. */
   slow(promise: string, body: (t: TestContext) => unknown, options?: TestOptions): void
   /** Leaves a test out and says why; the runner prints it. */
   skip(promise: string, reason: string): void

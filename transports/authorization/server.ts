@@ -233,7 +233,7 @@ export class AuthorizationServer {
     }
   }
 
-  /** Whose an access token is. Rejects with UNAUTHORIZED, and with AUTHORIZATION_UNAVAILABLE without its engine. */
+  /** Whose an access token is. Rejects with UNAUTHORIZED, and AUTHORIZATION_UNAVAILABLE without its engine. */
   async principalOf(token: string): Promise<Principal> {
     try {
       return await this.#principalOf(token)
@@ -372,7 +372,7 @@ export class AuthorizationServer {
     return [...new Set([baseScope, ...known])].join(' ')
   }
 
-  /** Libraries write an address with a slash in place of no path, and a host in small letters (RFC 3986, section 6.2.3). */
+  /** Libraries write a slash in place of no path, and hosts in small letters (RFC 3986, section 6.2.3). */
   #nameResource(params: URLSearchParams): void {
     const { resource } = this.#settings
     const isOurs = (asked: string): boolean =>
@@ -438,9 +438,10 @@ export class AuthorizationServer {
     if (error === null || origin === this.#settings.issuer) return
     const { client, session, entities } = ctx.oidc
     const grantId = client && grantIdOf(session, client.clientId)
-    // a user has agreed to one address of a client, and to no other that it registered
+    // a user has agreed to one address of a client, and to no other that it registered; a program has many ports
     const { redirect_uri: goes } = ctx.oidc.params ?? {}
-    if (grantId !== undefined && (await this.#grants.isFor(grantId, String(goes)))) return
+    const isOwn = grantId !== undefined && isOnDevice(new URL(location))
+    if (isOwn || (grantId !== undefined && (await this.#grants.isFor(grantId, String(goes))))) return
     // who has seen where it leads has refused there; and a program of this device may know why
     const isKnown =
       entities.Interaction?.result?.error_description === refusedHere || isOnDevice(new URL(location))
@@ -451,7 +452,7 @@ export class AuthorizationServer {
     this.#showError(ctx, why === null ? error : `${error}: ${why}`)
   }
 
-  /** In the metadata: to the library all are the resource's, and it names ways to answer that are not taken here. */
+  /** In the metadata: the library names ways to answer that are not taken here, and not the scopes. */
   async #tellScopes(ctx: KoaContextWithOIDC, next: () => Promise<unknown>): Promise<void> {
     await next()
     const { body } = ctx
@@ -838,8 +839,13 @@ export class AuthorizationServer {
     this.#read.delete(url)
     this.#read.set(url, text)
     for (const [oldest] of this.#read) if (this.#read.size > mostDocuments) this.#read.delete(oldest)
-    if ((await this.#values.get(documentKey(url))) !== undefined)
-      await put(this.#values, lastDocumentKey(url), text, lastDocument)
+    try {
+      if ((await this.#values.get(documentKey(url))) !== undefined)
+        await put(this.#values, lastDocumentKey(url), text, lastDocument)
+    } catch (error) {
+      // the document is here: without its engine it is kept the next time
+      if (!(error instanceof TransportError)) throw error
+    }
   }
 
   async #lastDocument(url: string): Promise<Response | undefined> {

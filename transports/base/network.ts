@@ -18,7 +18,7 @@ export function networkOf(address: string): string {
     .join(':')
 }
 
-/** The addresses that anybody may have at once: one of IPv4, a /48 of IPv6. `address` may be a network of these. */
+/** The addresses that anybody may have at once: one of IPv4, a /48 of IPv6. It may be given a network. */
 export function siteOf(address: string): string {
   const network = networkOf(address)
   return network.includes(':') ? network.split(':').slice(0, 3).join(':') : network

@@ -1,4 +1,4 @@
-// A browser without a window: it keeps cookies by host and path, whatever the port, follows redirects, and presses buttons.
+// A browser without a window: it keeps cookies by host and path, follows redirects, and presses buttons.
 
 interface Cookie {
   readonly name: string
