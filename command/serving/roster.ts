@@ -172,8 +172,9 @@ export class Roster implements Upstreams {
   }
 
   /**
-   * What changes when the document of an API does: its contents, or, as nobody knows what stands at an address, how
-   * often it was to be read again. One that cannot be read is told where its server starts, or else stays as it was.
+   * What changes when the document of an API does: its contents, or, as nobody knows what stands at an address,
+   * how often it was to be read again. One that cannot be read is told where its server starts, or else stays as
+   * it was.
    */
   async #versionOf(
     { file }: FoundServer,

@@ -12,7 +12,8 @@ const mostGenerated = 64
 /**
  * One of very many schemas, most of which are hardly used. It is taken as it is: whoever made it has seen to what
  * `toSchema` looks for, and has frozen it. No code is generated for a large one, so that its first value costs
- * little; its checks are slower, and `patternProperties` take any value there. Each is made ready when `turn` resolves:
+ * little; its checks are slower, and `patternProperties` take any value there. Each is made ready when `turn`
+ * resolves:
  * many may be needed at once.
  */
 export function lightSchema(jsonSchema: JsonObject, turn: () => Promise<void>): Schema {
