@@ -2,6 +2,8 @@ import { readFileSync } from 'node:fs'
 
 /** Whether there is such a process, be it one that is dead and not yet waited for. */
 export function isAlive(pid: number): boolean {
+  // 0 is every process of the caller's group: who takes it for one and kills it ends the run of tests
+  if (!(pid > 0)) throw new RangeError(`expected the id of a process, got ${pid}`)
   try {
     process.kill(pid, 0)
     return true
