@@ -1,16 +1,18 @@
 // npm run interop: our server on standard input and output behind mcp-proxy, used by the official client and by ours, in every pair of revisions; and
 // server-everything behind it, used by ours. The proxy is killed under our client, and started again. Then `caduceus serve` with three servers of
-// others, called by the inspector and by mcporter.
-// The first run installs scripts/interop/package-lock.json.
+// others, called by the inspector and by mcporter, and with GitHub's API, called by the inspector.
+// The first run installs scripts/interop/package-lock.json, and scripts/openapi/package-lock.json.
 import { deepStrictEqual } from 'node:assert'
 import { join } from 'node:path'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { floors, repository } from './house/sources.mjs'
 import { mirror, transpile } from './house/transpile.mjs'
+import { apiTrials } from './interop/api.mjs'
 import { hostTrials } from './interop/hosts.mjs'
 import { install } from './interop/install.mjs'
 import { loadOurs, ourWays, tryEverything, tryOwnServer, withOurs } from './interop/our-client.mjs'
 import { startProxy } from './interop/proxy.mjs'
+import { install as installDocuments } from './openapi/install.mjs'
 
 const everything = [
   join(repository, 'node_modules', '@modelcontextprotocol', 'server-everything', 'dist', 'index.js'),
@@ -57,12 +59,9 @@ async function main() {
       mine(tryEverything),
       tally,
     )
-  const hosts = await hostTrials(repository, mirror, programs)
-  try {
-    for (const { name, run } of hosts.trials) await tryOne(`caduceus serve, ${name}`, run(), tally)
-  } finally {
-    await hosts.stop()
-  }
+  await trySet(hostTrials(repository, mirror, programs), tally)
+  installDocuments()
+  await trySet(apiTrials([join(repository, mirror, 'command', 'main.js')], programs), tally)
   console.log(`${tally.passed} passed, ${tally.failed} failed`)
   return tally.failed === 0 ? 0 : 1
 }
@@ -75,6 +74,15 @@ async function tryAll(bin, { what, program, upstream }, trials, tally) {
       await tryOne(`${what} behind mcp-proxy: ${upstream}, ${name}`, within(run(proxy)), tally)
   } finally {
     await proxy.stop()
+  }
+}
+
+async function trySet(starting, tally) {
+  const { trials, stop } = await starting
+  try {
+    for (const { name, run } of trials) await tryOne(`caduceus serve, ${name}`, run(), tally)
+  } finally {
+    await stop()
   }
 }
 

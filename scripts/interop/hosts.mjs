@@ -36,13 +36,7 @@ export async function hostTrials(repository, mirror, { inspector, mcporter }) {
     JSON.stringify({ mcpServers: { http: { url: served.url }, stdio: local } }),
   )
 
-  const inspect = async (target, ...args) => {
-    const { stdout } = await run(process.execPath, [inspector, '--cli', ...target, ...args], {
-      cwd: folder,
-      timeout,
-    })
-    return JSON.parse(stdout)
-  }
+  const inspect = (target, ...args) => inspectWith(inspector, folder, [...target, ...args])
   const port = async (...args) => {
     const options = { cwd: folder, timeout, env: { ...process.env, HOME: folder } }
     const { stdout } = await run(
@@ -86,8 +80,16 @@ export async function hostTrials(repository, mirror, { inspector, mcporter }) {
   return { trials, stop }
 }
 
+/** Runs the inspector to its end, and answers the JSON that it prints. */
+export async function inspectWith(inspector, folder, args) {
+  const maxBuffer = 64 * 1024 * 1024
+  const options = { cwd: folder, timeout, maxBuffer }
+  const { stdout } = await run(process.execPath, [inspector, '--cli', ...args], options)
+  return JSON.parse(stdout)
+}
+
 /** Resolves once it tells where it listens. */
-function serve(command, folder) {
+export function serve(command, folder) {
   const env = { ...process.env, XDG_RUNTIME_DIR: folder }
   const child = spawn(process.execPath, [...command, '--http', '0'], {
     env,
@@ -102,7 +104,7 @@ function serve(command, folder) {
     let told = ''
     child.stderr.on('data', (chunk) => {
       told += chunk
-      const [, url] = /is served at (\S+)/.exec(told) ?? []
+      const [, url] = /is served at (http:\/\/127\.0\.0\.1:\S+)/.exec(told) ?? []
       if (url !== undefined) resolve({ url, stop })
     })
     void ended.then(() => reject(new Error(`serve ended, and told: ${told}`)))

