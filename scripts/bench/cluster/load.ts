@@ -9,6 +9,7 @@ import {
 } from '../peers/connection.js'
 import { checkInitialize, initialize, initialized } from '../peers/messages.js'
 import { answer } from '../asked-program.js'
+import { EventLane } from '../gateway/event-lane.js'
 
 export interface Drive {
   readonly name: string
@@ -33,13 +34,18 @@ interface Lane {
   readonly port: number
 }
 
-const sides = new Map<string, Lane[]>()
+const sides = new Map<string, (Lane | EventLane)[]>()
 
 /** Opens sessions, and calls tools in them, each call after the answer to the one before; checks every answer. */
 answer({
   /** Sessions that are opened at one port, and used at another. */
   async open({ name, at, to, sessions }: { name: string; at: number; to: number; sessions: number }) {
     const lanes = await Promise.all(Array.from({ length: sessions }, () => openLane(at, to)))
+    sides.set(name, lanes)
+  },
+  /** Sessions over HTTP+SSE. */
+  async openEvents({ name, port, sessions }: { name: string; port: number; sessions: number }) {
+    const lanes = await Promise.all(Array.from({ length: sessions }, () => EventLane.open(port)))
     sides.set(name, lanes)
   },
   /** Sessions that are not used any more. */
@@ -53,14 +59,18 @@ answer({
     const used = (sides.get(name) ?? []).slice(0, lanes)
     // not kept from one time to the next: servers close connections on which nothing comes for a while
     const connected = await Promise.all(
-      used.map(async ({ head, port }) => ({ head, connection: await openConnection(port) })),
+      used.map(async (lane) => {
+        if (!(lane instanceof EventLane)) return { lane, connection: await openConnection(lane.port) }
+        return { lane, connection: await lane.connect() }
+      }),
     )
     const since = performance.now()
     await Promise.all(
-      connected.map(async ({ head, connection }) => {
+      connected.map(async ({ lane, connection }) => {
         while (performance.now() < since + ms) {
           const asked = performance.now()
-          check(await connection.ask(post(head, bodyOf(call))))
+          if (lane instanceof EventLane) checkText(await lane.ask(connection, bodyOf(call)))
+          else check(await connection.ask(post(lane.head, bodyOf(call))))
           times.push(performance.now() - asked)
         }
         connection.close()
@@ -100,4 +110,8 @@ function bodyOf(call: object): string {
 function check(got: HttpAnswer): void {
   if (got.status !== 200 || !got.body.includes('"text":'))
     throw new Error(`status ${got.status}: ${got.body}`)
+}
+
+function checkText(got: string): void {
+  if (!got.includes('"text":')) throw new Error(got)
 }

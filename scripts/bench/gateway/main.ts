@@ -1,6 +1,6 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { connect, createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -19,12 +19,14 @@ const { values } = parseArgs({
     others: { type: 'string' },
     /** Without the gateways of others. */
     alone: { type: 'boolean', default: false },
+    /** With mcp-hub, which listens at all addresses of the machine. */
+    hub: { type: 'boolean', default: false },
   },
 })
 const rounds = Number(values.rounds)
 const sessions = Number(values.sessions)
 const stretch = 1_500
-const others = ['mcp-proxy@6.7.19', 'supergateway@4.0.0']
+const others = ['mcp-proxy@6.7.19', 'supergateway@4.0.0', ...(values.hub ? ['mcp-hub@4.2.1'] : [])]
 
 /** One way to the server. */
 interface Way {
@@ -33,6 +35,8 @@ interface Way {
   readonly port: number
   /** The process whose CPU is counted; undefined: there is none in between. */
   readonly pid: number | undefined
+  /** It is spoken to over HTTP+SSE: it has nothing else. */
+  readonly isEvents?: boolean
 }
 
 /** In ms of CPU and ms a call. */
@@ -67,7 +71,9 @@ async function main(): Promise<void> {
       { name: 'ours, stdio', tool: 'up__echo', port: await overPipe.ask<number>('port'), pid: overPipe.pid },
     ]
     if (!values.alone) ways.push(...(await startOthers(serving, undo)))
-    for (const { name, port } of ways) await load.ask('open', { name, at: port, to: port, sessions })
+    for (const { name, port, isEvents } of ways)
+      if (isEvents) await load.ask('openEvents', { name, port, sessions })
+      else await load.ask('open', { name, at: port, to: port, sessions })
     for (const lanes of [1, sessions]) await compare(load, ways, lanes)
     console.log(`memory with ${sessions} sessions, with what a gateway has started:`)
     for (const { name, pid } of ways)
@@ -141,7 +147,9 @@ async function startOthers(serving: string, undo: (() => unknown)[]): Promise<Wa
     '--port',
     String(two),
   ]
+  const hub = values.hub ? [await startHub(command('mcp-hub'), serving, undo)] : []
   return [
+    ...hub,
     await startOther('mcp-proxy', one, command('mcp-proxy'), proxy, undo),
     await startOther(
       'supergateway',
@@ -153,14 +161,41 @@ async function startOthers(serving: string, undo: (() => unknown)[]): Promise<Wa
   ]
 }
 
+/** What it remembers goes to a folder of its own, not to the user's. */
+async function startHub(command: string, serving: string, undo: (() => unknown)[]): Promise<Way> {
+  const folder = mkdtempSync(join(tmpdir(), 'hub-'))
+  undo.push(() => rmSync(folder, { recursive: true, force: true }))
+  const file = join(folder, 'mcp.json')
+  const up = { command: process.execPath, args: [serving] }
+  writeFileSync(file, JSON.stringify({ mcpServers: { up } }))
+  const port = await freePort()
+  const env = {
+    ...process.env,
+    HOME: folder,
+    XDG_STATE_HOME: folder,
+    XDG_DATA_HOME: folder,
+    XDG_CONFIG_HOME: folder,
+  }
+  const way = await startOther(
+    'mcp-hub',
+    port,
+    command,
+    ['--port', String(port), '--config', file],
+    undo,
+    env,
+  )
+  return { ...way, tool: 'up__echo', isEvents: true }
+}
+
 async function startOther(
   name: string,
   port: number,
   command: string,
   args: readonly string[],
   undo: (() => unknown)[],
+  env = process.env,
 ): Promise<Way> {
-  const child = spawn(command, args, { stdio: 'ignore' })
+  const child = spawn(command, args, { stdio: 'ignore', env })
   undo.push(() => end(child))
   await answersAt(port, child)
   return { name, tool: 'echo', port, pid: Number(child.pid) }
