@@ -37,12 +37,20 @@ export async function buildMirror(root) {
       renameSync(join(fresh, path), join(target, path))
     }
     writeFileSync(made, '')
+    removeOld(target)
     return true
   } catch {
     return false
   } finally {
     rmSync(fresh, { recursive: true, force: true })
   }
+}
+
+/** Those of earlier builds; a run that has begun a while ago may still load some of its own. */
+function removeOld(target) {
+  const oldest = Date.now() - 2 * 60 * 60 * 1_000
+  for (const path of listFiles(target).map((each) => join(target, each)))
+    if (statSync(path).mtimeMs < oldest) rmSync(path)
 }
 
 function rank(path) {
