@@ -112,6 +112,19 @@ export async function openLogin(settings: ProviderSettings, scopeWorld: World): 
     return found.server
   }
 
+  /** Nothing is read of an id token of a provider whose name nobody knows, and it would be refused. */
+  async function withoutName(response: Response): Promise<Response> {
+    if (places === undefined || places.callbackIssuer !== undefined || !response.ok) return response
+    const text = await response.text()
+    const { status, headers } = response
+    try {
+      const { id_token: _, ...others } = JSON.parse(text) as TokenEndpointResponse
+      return new Response(JSON.stringify(others), { status, headers })
+    } catch {
+      return new Response(text, { status, headers })
+    }
+  }
+
   function authOf({ token_endpoint_auth_methods_supported: methods }: AuthorizationServer): ClientAuth {
     const takesPost = methods === undefined ? places !== undefined : methods.includes('client_secret_post')
     return takesPost ? oauth.ClientSecretPost(clientSecret) : basic(clientSecret)
@@ -218,15 +231,17 @@ export async function openLogin(settings: ProviderSettings, scopeWorld: World): 
         const known = new URLSearchParams(answer)
         if (places !== undefined && places.callbackIssuer === undefined) known.delete('iss')
         const checked = oauth.validateAuthResponse(server, client, known, state)
-        const response = await oauth.authorizationCodeGrantRequest(
-          server,
-          client,
-          authOf(server),
-          checked,
-          redirectUri,
-          verifier,
-          options,
-        )
+        const response = await oauth
+          .authorizationCodeGrantRequest(
+            server,
+            client,
+            authOf(server),
+            checked,
+            redirectUri,
+            verifier,
+            options,
+          )
+          .then(withoutName)
         const expected = places === undefined ? { expectedNonce: nonce, requireIdToken: true } : {}
         const tokens = await oauth.processAuthorizationCodeResponse(server, client, response, expected)
         // what it does not say is what was asked for (RFC 6749, 5.1)
@@ -241,7 +256,8 @@ export async function openLogin(settings: ProviderSettings, scopeWorld: World): 
       try {
         const auth = authOf(server)
         const response = await oauth.refreshTokenGrantRequest(server, client, auth, refreshToken, options)
-        const tokens = tokensOf(await oauth.processRefreshTokenResponse(server, client, response))
+        const read = await withoutName(response)
+        const tokens = tokensOf(await oauth.processRefreshTokenResponse(server, client, read))
         return { refreshToken, ...tokens }
       } catch (cause) {
         throw explained(settings, cause, true)

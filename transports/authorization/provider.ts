@@ -129,7 +129,8 @@ export function github(options: GithubOptions): IdentityProvider {
 export interface OAuth2Options extends ProviderClient {
   /**
    * What stands for the provider in `ctx.principal.issuer`, and must be what it calls itself where users come
-   * back (`iss`, RFC 9207), if it does. Default: the origin of `authorizeUrl`, which is not compared.
+   * back (`iss`, RFC 9207), if it does. Default: `authorizeUrl`, which is not compared. Two with the same one,
+   * whose users are others by what the client or `params` say, have to be told apart here.
    */
   readonly issuer?: string
   readonly authorizeUrl: string
@@ -144,13 +145,14 @@ export interface OAuth2Options extends ProviderClient {
 export function oauth2(options: OAuth2Options): IdentityProvider {
   const read = readOptions(options, oauth2Readers, 'oauth2')
   const { authorizeUrl, tokenUrl, userInfo, scopes = [], ...client } = read
-  const { origin, host } = new URL(authorizeUrl)
+  const { host, href } = new URL(authorizeUrl)
   return new IdentityProvider(
     Object.freeze({
       ...client,
       scopes,
       name: client.name ?? host,
-      issuer: client.issuer ?? origin,
+      // not its origin: of several tenants of one host each has users of its own, with ids of its own
+      issuer: client.issuer ?? href,
       places: {
         callbackIssuer: client.issuer,
         authorizeUrl,

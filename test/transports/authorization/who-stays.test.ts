@@ -2,10 +2,11 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { systemWorld } from 'caduceus/runtime'
-import { startServer } from 'caduceus/server'
+import { files, startServer } from 'caduceus/server'
 import { fakeIdentityProvider } from 'caduceus/testing'
-import { mount, oauth2, oidc, serveHttp, signIn } from 'caduceus/transports'
+import { type IdentityProvider, mount, oauth2, oidc, serveHttp, signIn } from 'caduceus/transports'
 import * as assert from 'uvu/assert'
+import { makeFolder } from '../../support/folder.js'
 import { heard } from '../../support/heard.js'
 import { suite, type TestContext } from '../../support/suite.js'
 import { attack, isBack, type Json } from './_attack.js'
@@ -192,9 +193,11 @@ test('a redirect of the provider takes no token of a user along', async (t) => {
   await once(elsewhere, 'listening')
   t.after(() => elsewhere.close())
   const { port } = elsewhere.address() as AddressInfo
-  const api = createServer((_request, response) =>
-    response.writeHead(302, { location: `http://localhost:${port}/me` }).end(),
-  )
+  const asked: string[] = []
+  const api = createServer((request, response) => {
+    asked.push(String(request.headers.authorization))
+    response.writeHead(302, { location: `http://localhost:${port}/me` }).end()
+  })
   api.listen(0, '127.0.0.1')
   await once(api, 'listening')
   t.after(() => api.close())
@@ -217,10 +220,45 @@ test('a redirect of the provider takes no token of a user along', async (t) => {
   t.after(() => process.off('warning', listener))
   const { register, begin } = await attack(t, { provider })
   const page = await new Browser().open(begin(await register()).url, isBack)
-  assert.is(page.url.searchParams.get('error'), 'access_denied')
+  assert.is(page.status, 500)
+  assert.match(asked.join(), /^Bearer token-/)
   assert.equal(seen, [])
   // whoever can mend it is told
-  assert.match(await warnings.next(), /^a login has failed: the login at 127\.0\.0\.1:\d+ has failed/)
+  assert.match(await warnings.next(), /^a login has failed: http:\S+\/me redirects more than 0 times/)
+})
+
+test('two tenants of one host are two providers, though their users have the same ids', async (t) => {
+  const login = await fakeIdentityProvider()
+  t.after(() => login.close())
+  const { issuer, clientId, clientSecret } = login
+  const tenant = (path: string, own = {}) =>
+    oauth2({
+      ...{ clientId, clientSecret, tokenUrl: `${issuer}/token`, ...own },
+      authorizeUrl: `${issuer.replace('http', 'HTTP')}/authorize${path}`,
+      userInfo: async () => ({ subject: '7' }),
+    })
+  const engine = files({ folder: await makeFolder(t) })
+  const open = (provider: IdentityProvider, port?: number) =>
+    attack(t, { engine, provider, ...(port !== undefined && { port }) })
+  const first = await open(tenant('?of=a'))
+  const { port } = first
+  const browser = new Browser()
+  const client = await first.register()
+  const { body } = await first.token((await first.codeOf(client, browser)).form)
+  const { client: host } = signedIn(t, first.resource)
+  const principal = JSON.parse((await host.callTool('whoami')).text)
+  assert.equal([principal.issuer, principal.subject], [`${issuer}/authorize?of=a`, '7'])
+  await first.server.stop()
+  const second = await open(tenant('?of=b'), port)
+  assert.is(await second.status(body.access_token), 401)
+  // nor is a browser of one a browser of the other
+  const before = browser.visited.length
+  await browser.open(second.begin(client).url, isBack)
+  assert.ok(browser.visited.slice(before).some((url) => url.href.startsWith(`${issuer}/authorize?of=b`)))
+  await second.server.stop()
+  // who has moved says whose users they are
+  const third = await open(tenant('', { issuer: `${issuer}/authorize?of=a` }), port)
+  assert.is(await third.status(body.access_token), 400)
 })
 
 test('what hosts say for other servers is left out', async (t) => {
