@@ -735,6 +735,7 @@ export class AuthorizationServer {
   ): Promise<string> {
     const { resource } = this.#settings
     const grant = new this.#provider.Grant(who)
+    grant.iat = Math.floor(this.#world.date() / 1_000)
     grant.addResourceScope(resource, [baseScope, ...granted].join(' '))
     const others = asked.split(' ').filter((scope) => scope !== baseScope && !granted.includes(scope))
     if (others.length > 0) grant.rejectResourceScope(resource, others.join(' '))
@@ -750,6 +751,16 @@ export class AuthorizationServer {
     if (may) return user
     await endGrant(this.#values, grantId)
     throw new errors.InvalidGrant(notLetIn)
+  }
+
+  /** Whether a user may grant any of these now. */
+  async #canGrant(account = '', scopes: readonly string[]): Promise<boolean> {
+    const user = await this.#users.userOf(account)
+    if (user === undefined) return false
+    const may = this.#users
+      .grantable(user, scopes.join(' '))
+      .catch((cause: unknown) => this.#cannotSay(cause))
+    return (await may).length > 0
   }
 
   async #stillGranted(code: GrantedToken, scopes: readonly string[]): Promise<readonly string[]> {
@@ -920,6 +931,29 @@ export class AuthorizationServer {
       },
     )
     policy.get('consent')?.checks.add(isElsewhere)
+    // a click counts as long as a login, whatever has come since: who has left a client with it is asked again
+    const isOld = new Check('consent_over', 'the consent has ended', 'consent_required', ({ oidc }) => {
+      const { result, grant } = oidc
+      if (result?.consent !== undefined || grant?.jti === undefined) return Check.NO_NEED_TO_PROMPT
+      return this.#world.date() - (grant.iat ?? 0) * 1_000 > login
+    })
+    policy.get('consent')?.checks.add(isOld)
+    // what a user could not grant when they agreed, and can now
+    const isGrantable = new Check(
+      'scope_came',
+      'more can be granted',
+      'consent_required',
+      async ({ oidc }) => {
+        const { result, grant, params } = oidc
+        if (result?.consent !== undefined || grant?.jti === undefined) return Check.NO_NEED_TO_PROMPT
+        const refused = new Set(grant.getRejectedResourceScope(resource).split(' '))
+        const missing = String(params?.scope)
+          .split(' ')
+          .filter((scope) => refused.has(scope))
+        return missing.length > 0 && (await this.#canGrant(grant.accountId, missing))
+      },
+    )
+    policy.get('consent')?.checks.add(isGrantable)
     // whatever its client says to be: who listens on this device may be another program (RFC 8252, 8.6)
     const isProgram = new Check(
       'program_on_device',

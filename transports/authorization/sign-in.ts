@@ -66,7 +66,10 @@ export interface SignInLifetimes {
   readonly accessToken?: number
   /** Of a refresh token that is not used; each use gives a new one. Default 30 days. */
   readonly refreshToken?: number
-  /** In which a browser that has signed in is not sent to the provider again. Default 8 hours. */
+  /**
+   * In which a browser that has signed in is not sent to the provider again, and its user not asked again for a
+   * client on the web. Default 8 hours.
+   */
   readonly login?: number
 }
 

@@ -75,36 +75,6 @@ test('who may not come in any more, or has lost a scope, is found at a renewal',
   assert.is((await renew(third.body.refresh_token)).body.error, 'invalid_grant')
 })
 
-test('a scope that a user has lost is in no new token of a grant that there was', async (t) => {
-  const may = { scopes: ['write'] }
-  const { register, begin, token } = await attack(t, {
-    scopes: { write: 'Write' },
-    scopesOf: () => may.scopes,
-  })
-  // one that is not asked again
-  const client = await register({
-    application_type: 'web',
-    redirect_uris: ['https://web.example/cb'],
-  })
-  const isWeb = (url: URL): boolean => url.href.startsWith('https://web.example/cb')
-  const browser = new Browser()
-  const scopeOf = async (): Promise<string | undefined> => {
-    const more = { redirect_uri: 'https://web.example/cb', scope: 'mcp write' }
-    const { url, verifier } = begin(client, more)
-    let page = await browser.open(url, isWeb)
-    if (!isWeb(page.url)) page = await browser.press(page, 'allow', isWeb)
-    const code = page.url.searchParams.get('code') ?? ''
-    const form = { grant_type: 'authorization_code', code, code_verifier: verifier }
-    const own = { client_id: client.client_id ?? '', redirect_uri: more.redirect_uri }
-    return (await token({ ...form, ...own })).body.scope
-  }
-  assert.is(await scopeOf(), 'mcp write')
-  may.scopes = []
-  assert.is(await scopeOf(), 'mcp')
-  may.scopes = ['write']
-  assert.is(await scopeOf(), 'mcp write')
-})
-
 test('a user is signed out by hand: of all clients, for good, until they come again', async (t) => {
   const { auth, renew, first, status, resource, login } = await granted(t)
   const { client, pages } = signedIn(t, resource)
