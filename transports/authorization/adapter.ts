@@ -1,5 +1,7 @@
 import type { Adapter, AdapterPayload } from 'oidc-provider'
 import { isObject } from '../../protocol/wire/json.js'
+import type { Clock } from '../../runtime/time/clock.js'
+import { pause } from '../../runtime/time/wait.js'
 import type { World } from '../../runtime/time/world.js'
 import { TransportError } from '../base/errors.js'
 import type { KeptValue, Values } from '../contract/values.js'
@@ -32,12 +34,19 @@ const siblings = { within: 15_000, most: 16 }
 const proofSkew = 300_000
 /** Milliseconds by which the clocks of nodes may differ, and a second that is not counted. */
 const clocks = 11_000
+/** How often a record is changed that others change, too, and the ms before the next try, at most. */
+const mostTries = 20
+const shortestPause = 20
+const longestPause = 750
 /** Refresh tokens of one grant, with those that were used. */
 const mostTokens = 256
 
+/** What decides how long somebody waits. */
+type Pauses = Clock & Pick<World, 'random'>
+
 interface AdapterInput {
   readonly values: Values
-  readonly world: Pick<World, 'date'>
+  readonly world: World
   readonly usedAlready: () => Error
   readonly unavailable: () => Error
   /** The grant of a refresh token that was given here, and would be good still. */
@@ -64,7 +73,7 @@ const mostChains = 256
 export class ValueAdapter implements Adapter {
   readonly #kind: string
   readonly #values: Values
-  readonly #world: Pick<World, 'date'>
+  readonly #world: World
   readonly #usedAlready: () => Error
   readonly #unavailable: () => Error
   readonly #grantOf: AdapterInput['grantOf']
@@ -94,11 +103,11 @@ export class ValueAdapter implements Adapter {
     // the tokens of a chain of renewals have the id of the first: the library hands that on
     if (this.#kind === 'RefreshToken') payload.nonce ??= id
     const ttl = expiresIn === undefined ? unusedClient : expiresIn * 1_000
-    await put(this.#values, this.#keyOf(id), JSON.stringify(payload), ttl)
+    await put(this.#values, this.#world, this.#keyOf(id), JSON.stringify(payload), ttl)
     if (this.#kind === 'RefreshToken' && payload.grantId !== undefined)
       await this.#bound(payload.grantId, id, ttl)
     if (this.#kind === 'Session' && payload.uid !== undefined)
-      await put(this.#values, `Session uid ${payload.uid}`, id, ttl)
+      await put(this.#values, this.#world, `Session uid ${payload.uid}`, id, ttl)
   }
 
   /** A proof, or an assertion, is good once: of nodes that get it at the same time, one takes it. */
@@ -119,10 +128,10 @@ export class ValueAdapter implements Adapter {
       if (isFull && spent === undefined) break
       const all = [...known.filter((one) => one !== spent), id]
       if (!(await this.#values.set(key, JSON.stringify(all), { ttl, was }))) continue
-      if (spent !== undefined) await put(this.#values, this.#keyOf(spent), undefined, 1)
+      if (spent !== undefined) await put(this.#values, this.#world, this.#keyOf(spent), undefined, 1)
       return
     }
-    await put(this.#values, this.#keyOf(id), undefined, 1)
+    await put(this.#values, this.#world, this.#keyOf(id), undefined, 1)
     throw this.#unavailable()
   }
 
@@ -160,7 +169,7 @@ export class ValueAdapter implements Adapter {
     // what cannot be read is there: this node has not got all keys yet
     if (grantId === undefined || (await this.#values.get(this.#keyOf(id))) !== undefined) return
     const grant = await this.#values.get(grantKey(grantId))
-    if (grant !== undefined && grant.text !== '') await endGrant(this.#values, grantId)
+    if (grant !== undefined && grant.text !== '') await endGrant(this.#values, this.#world, grantId)
   }
 
   findByUid(uid: string): Promise<AdapterPayload | undefined> {
@@ -225,7 +234,7 @@ export class ValueAdapter implements Adapter {
       const { [nonce]: last, ...others } = readRenewed(was)
       if (last?.[1] === id) return
       if (last !== undefined && last[0] >= rotations) {
-        await endGrant(this.#values, grantId)
+        await endGrant(this.#values, this.#world, grantId)
         throw this.#usedAlready()
       }
       const kept = Object.entries(others).slice(1 - mostChains)
@@ -262,11 +271,11 @@ export class ValueAdapter implements Adapter {
   }
 
   destroy(id: string): Promise<void> {
-    return this.#asked(() => put(this.#values, this.#keyOf(id), undefined, 1))
+    return this.#asked(() => put(this.#values, this.#world, this.#keyOf(id), undefined, 1))
   }
 
   revokeByGrantId(grantId: string): Promise<void> {
-    return this.#asked(() => endGrant(this.#values, grantId))
+    return this.#asked(() => endGrant(this.#values, this.#world, grantId))
   }
 
   /** A host that is told to try again later does not have its user sign in anew. */
@@ -319,10 +328,28 @@ function withGrants(payload: AdapterPayload): AdapterPayload {
   return { ...payload, authorizations: Object.fromEntries(kept) as NonNullable<typeof authorizations> }
 }
 
+/**
+ * Changes a record that others change, too. Of many at one moment one gets through each time: the others wait for
+ * longer and longer, by chance, so that fewer meet; 10 s at most. False: it was in vain.
+ */
+export async function tryInTurn(world: Pauses, change: () => Promise<boolean>): Promise<boolean> {
+  for (let tries = 0; tries < mostTries; tries += 1) {
+    if (await change()) return true
+    await pause(world.random() * Math.min(longestPause, shortestPause * 1.5 ** tries), world)
+  }
+  return false
+}
+
 /** Sets a value whatever is there. Rejects with CLUSTER_UNAVAILABLE where others set it again and again. */
-export async function put(values: Values, key: string, text: string | undefined, ttl: number): Promise<void> {
-  for (let tries = 0; tries < 10; tries += 1)
-    if (await values.set(key, text, { ttl, was: await values.get(key) })) return
+export async function put(
+  values: Values,
+  world: Pauses,
+  key: string,
+  text: string | undefined,
+  ttl: number,
+): Promise<void> {
+  const isSet = async (): Promise<boolean> => values.set(key, text, { ttl, was: await values.get(key) })
+  if (await tryInTurn(world, isSet)) return
   throw new TransportError('CLUSTER_UNAVAILABLE', 'a login is being changed by others', { retryable: true })
 }
 
@@ -358,11 +385,11 @@ export function grantKey(grantId: string): string {
 }
 
 /** Ends a grant, and forgets its tokens: of many that end nothing is left. */
-export async function endGrant(values: Values, grantId: string): Promise<void> {
-  await put(values, grantKey(grantId), undefined, 1)
+export async function endGrant(values: Values, world: Pauses, grantId: string): Promise<void> {
+  await put(values, world, grantKey(grantId), undefined, 1)
   const ids = readIds(await values.get(tokensKey(grantId)))
-  await Promise.all(ids.map((id) => put(values, `RefreshToken ${id}`, undefined, 1)))
-  for (const key of [tokensKey(grantId), renewedKey(grantId)]) await put(values, key, undefined, 1)
+  await Promise.all(ids.map((id) => put(values, world, `RefreshToken ${id}`, undefined, 1)))
+  for (const key of [tokensKey(grantId), renewedKey(grantId)]) await put(values, world, key, undefined, 1)
 }
 
 function readIds(kept: KeptValue | undefined): readonly string[] {

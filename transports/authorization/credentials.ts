@@ -39,11 +39,11 @@ export class UserCredentials {
     // most give a refresh token at the first login only
     const refreshToken = tokens.refreshToken ?? former?.kept.tokens.refreshToken
     const kept: KeptTokens = { tokens: { ...tokens, refreshToken }, ttl }
-    await put(this.#values, keyOf(account), JSON.stringify(kept), ttl)
+    await put(this.#values, this.#world, keyOf(account), JSON.stringify(kept), ttl)
   }
 
   forget(account: string): Promise<void> {
-    return put(this.#values, keyOf(account), undefined, 1)
+    return put(this.#values, this.#world, keyOf(account), undefined, 1)
   }
 
   /** Whether the user has to sign in again: the provider has ended them, or gives no others. */

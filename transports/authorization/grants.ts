@@ -1,4 +1,3 @@
-import { pause } from '../../runtime/time/wait.js'
 import type { World } from '../../runtime/time/world.js'
 import { TransportError } from '../base/errors.js'
 import type { Values } from '../contract/values.js'
@@ -10,6 +9,7 @@ import {
   prolong,
   put,
   takeOnce,
+  tryInTurn,
   unusedClient,
   usedClient,
 } from './adapter.js'
@@ -19,10 +19,6 @@ import { digest } from './browser.js'
 export const longestGrant = 365 * 24 * 3_600_000
 /** Grants of one user, for all programs and browsers. */
 const mostGrants = 100
-/** How often a list is changed that others change, too. */
-const mostTries = 20
-/** Milliseconds before another try, at most. */
-const longestPause = 50
 
 /** Who has let which client in. */
 interface Consent {
@@ -56,29 +52,28 @@ export class Grants {
       await this.#note(consent, redirectUri)
     } catch (error) {
       // what is in no list would never end
-      await endGrant(this.#values, consent.grantId).catch(() => {})
-      await put(this.#values, redirectKey(consent.grantId), undefined, 1).catch(() => {})
+      await endGrant(this.#values, this.#world, consent.grantId).catch(() => {})
+      await put(this.#values, this.#world, redirectKey(consent.grantId), undefined, 1).catch(() => {})
       throw error
     }
   }
 
   async #note({ grantId, accountId, clientId }: Consent, redirectUri: string): Promise<void> {
-    await put(this.#values, redirectKey(grantId), digest(redirectUri), longestGrant)
+    await put(this.#values, this.#world, redirectKey(grantId), digest(redirectUri), longestGrant)
     await this.#count(clientId, 1)
     const key = listKey(accountId)
-    for (let tries = 0; tries < mostTries; tries += 1) {
+    let all: readonly KeptGrant[] = []
+    const isListed = await tryInTurn(this.#world, async () => {
       const was = await this.#values.get(key)
-      const all = [...readList(was?.text), [grantId, clientId] as const]
+      all = [...readList(was?.text), [grantId, clientId]]
       const text = JSON.stringify(all.slice(-mostGrants))
-      if (!(await this.#values.set(key, text, { ttl: longestGrant, was }))) {
-        await this.#pause()
-        continue
-      }
-      for (const oldest of all.slice(0, -mostGrants)) await this.#end(oldest)
-      return
+      return this.#values.set(key, text, { ttl: longestGrant, was })
+    })
+    if (!isListed) {
+      await this.#end([grantId, clientId])
+      throw unavailable('too many decisions at once')
     }
-    await this.#end([grantId, clientId])
-    throw unavailable('too many decisions at once')
+    for (const oldest of all.slice(0, -mostGrants)) await this.#end(oldest)
   }
 
   /** Whether the user has agreed to that address. */
@@ -94,33 +89,24 @@ export class Grants {
   }
 
   async #end([grantId, clientId]: KeptGrant): Promise<void> {
-    await endGrant(this.#values, grantId)
-    await put(this.#values, redirectKey(grantId), undefined, 1)
+    await endGrant(this.#values, this.#world, grantId)
+    await put(this.#values, this.#world, redirectKey(grantId), undefined, 1)
     await this.#count(clientId, -1)
   }
 
   /** A client that nobody lets in any more is one that was never used. */
   async #count(clientId: string, more: 1 | -1): Promise<void> {
     const key = countKey(clientId)
-    for (let tries = 0; tries < mostTries; tries += 1) {
+    let count = 0
+    const isCounted = await tryInTurn(this.#world, async () => {
       const was = await this.#values.get(key)
-      const count = Math.max(0, Number(was?.text ?? 0) + more)
-      const text = count === 0 ? undefined : String(count)
-      if (!(await this.#values.set(key, text, { ttl: usedClient, was }))) {
-        await this.#pause()
-        continue
-      }
-      if (count === 0) await this.#keepClient(clientId, unusedClient)
-      // of two at once, one of which ends the last: whoever is later sees the count
-      if (await this.#isIn(clientId)) await this.#keepClient(clientId, usedClient)
-      return
-    }
-    throw unavailable('the client is let in by too many at once')
-  }
-
-  /** Of many that change one record at once the next try meets fewer. */
-  #pause(): Promise<void> {
-    return pause(this.#world.random() * longestPause, this.#world)
+      count = Math.max(0, Number(was?.text ?? 0) + more)
+      return this.#values.set(key, count === 0 ? undefined : String(count), { ttl: usedClient, was })
+    })
+    if (!isCounted) throw unavailable('the client is let in by too many at once')
+    if (count === 0) await this.#keepClient(clientId, unusedClient)
+    // of two at once, one of which ends the last: whoever is later sees the count
+    if (await this.#isIn(clientId)) await this.#keepClient(clientId, usedClient)
   }
 
   async #isIn(clientId: string): Promise<boolean> {
@@ -129,7 +115,7 @@ export class Grants {
   }
 
   async #keepClient(clientId: string, ttl: number): Promise<void> {
-    if (isDocument(clientId)) await put(this.#values, documentKey(clientId), '1', ttl)
+    if (isDocument(clientId)) await put(this.#values, this.#world, documentKey(clientId), '1', ttl)
     else await prolong(this.#values, clientKey(clientId), ttl)
   }
 }

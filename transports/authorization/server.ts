@@ -303,7 +303,7 @@ export class AuthorizationServer {
   async #visit(visit: Visit): Promise<CredentialsVisit> {
     // one page, however often a tool asks; who does not know the account cannot guess it
     const id = digest(JSON.stringify([visit.account, [...visit.scopes].sort()]))
-    await put(this.#values, visitKey(id), JSON.stringify({ ...visit, isOver: false }), loginTime)
+    await put(this.#values, this.#world, visitKey(id), JSON.stringify({ ...visit, isOver: false }), loginTime)
     const { issuer, with: provider } = this.#settings
     return { id, url: `${issuer}/sign-in/more/${id}`, provider: provider.name }
   }
@@ -314,7 +314,7 @@ export class AuthorizationServer {
     if (account !== undefined) {
       await this.#credentials.forget(account)
       const claims = withLogin(digest(account))
-      await put(this.#values, upstreamTokensKey({ issuer, subject, claims }), undefined, 1)
+      await put(this.#values, this.#world, upstreamTokensKey({ issuer, subject, claims }), undefined, 1)
     }
     await this.#users.signOut({ issuer, subject }, (ended) => this.#grants.endAll(ended))
   }
@@ -506,7 +506,7 @@ export class AuthorizationServer {
     }
     // one page is one decision, however often it is looked at
     if (details.result?.consent === undefined)
-      await put(this.#values, shownKey(uid), JSON.stringify(scopes), loginTime)
+      await put(this.#values, this.#world, shownKey(uid), JSON.stringify(scopes), loginTime)
     const { scopes: texts, name } = this.#settings
     sendPage(
       response,
@@ -584,7 +584,7 @@ export class AuthorizationServer {
   ): Promise<void> {
     const cookie = this.#mark(request)
     const pending: PendingLogin = { ...proof, purpose, browser: this.#browserOf(request) }
-    await put(this.#values, loginKey(proof.state), JSON.stringify(pending), loginTime)
+    await put(this.#values, this.#world, loginKey(proof.state), JSON.stringify(pending), loginTime)
     const address = await this.#login.begin(proof, this.#callback)
     redirect(response, address, { 'set-cookie': cookie })
   }
@@ -632,6 +632,7 @@ export class AuthorizationServer {
       if (visit !== undefined)
         await put(
           this.#values,
+          this.#world,
           visitKey(purpose.visit),
           JSON.stringify({ ...visit, isOver: true }),
           loginTime,
@@ -642,7 +643,7 @@ export class AuthorizationServer {
     }
     await this.#checkBrowser(purpose.uid, request)
     const end = await this.#finish(answer, proof)
-    await put(this.#values, endKey(purpose.uid), JSON.stringify(end), loginTime)
+    await put(this.#values, this.#world, endKey(purpose.uid), JSON.stringify(end), loginTime)
     redirect(response, `/sign-in/${purpose.uid}`)
   }
 
@@ -661,7 +662,7 @@ export class AuthorizationServer {
     })
     const isSelf = user !== undefined && (await this.#users.accountOf(user.user)) === account
     if (!isSelf) return sendPage(response, 403, messagePage(this.#settings.name, asAnother))
-    await put(this.#values, shownByKey(this.#browserOf(request)), account, loginTime)
+    await put(this.#values, this.#world, shownByKey(this.#browserOf(request)), account, loginTime)
     redirect(response, back)
   }
 
@@ -749,7 +750,7 @@ export class AuthorizationServer {
     if (user === undefined) throw new errors.InvalidGrant(signedOut)
     const may = await this.#users.mayEnter(user).catch((cause: unknown) => this.#cannotSay(cause))
     if (may) return user
-    await endGrant(this.#values, grantId)
+    await endGrant(this.#values, this.#world, grantId)
     throw new errors.InvalidGrant(notLetIn)
   }
 
@@ -852,7 +853,7 @@ export class AuthorizationServer {
     for (const [oldest] of this.#read) if (this.#read.size > mostDocuments) this.#read.delete(oldest)
     try {
       if ((await this.#values.get(documentKey(url))) !== undefined)
-        await put(this.#values, lastDocumentKey(url), text, lastDocument)
+        await put(this.#values, this.#world, lastDocumentKey(url), text, lastDocument)
     } catch (error) {
       // the document is here: without its engine it is kept the next time
       if (!(error instanceof TransportError)) throw error
@@ -1049,7 +1050,7 @@ export class AuthorizationServer {
       interactions: {
         policy,
         url: async ({ req }, { uid }) => {
-          await put(this.#values, browserKey(uid), this.#browserOf(req), loginTime)
+          await put(this.#values, this.#world, browserKey(uid), this.#browserOf(req), loginTime)
           return `/sign-in/${uid}`
         },
       },

@@ -182,13 +182,13 @@ export class UpstreamLogins {
         'MESSAGE_TOO_LONG',
         `${server}: what its authorization server says is too long`,
       )
-    await put(this.#values, pendingKey(id), text, visitTime)
+    await put(this.#values, this.#world, pendingKey(id), text, visitTime)
     const key = askedKey(server, principal)
     const was = await this.#values.get(key)
     const isAsked =
       was !== undefined && was.text !== '' && (await this.visitOf(server, principal)) !== undefined
     if (!isAsked && (await this.#values.set(key, id, { ttl: askedTime, was }))) return
-    await put(this.#values, pendingKey(id), undefined, 1)
+    await put(this.#values, this.#world, pendingKey(id), undefined, 1)
   }
 
   async #pendingAt(id: string): Promise<Pending | undefined> {
@@ -197,7 +197,7 @@ export class UpstreamLogins {
   }
 
   async #end(id: string, pending: Pending, end: NonNullable<Pending['end']>): Promise<void> {
-    await put(this.#values, pendingKey(id), JSON.stringify({ ...pending, end }), visitTime)
+    await put(this.#values, this.#world, pendingKey(id), JSON.stringify({ ...pending, end }), visitTime)
     const key = askedKey(pending.server, pending.principal)
     const asked = await this.#values.get(key)
     if (asked?.text === id) await this.#values.set(key, undefined, { ttl: 1, was: asked })
@@ -254,8 +254,8 @@ export class UpstreamLogins {
       return sendPage(response, 200, messagePage(this.#name, 'Nothing was done. You may close this page.'))
     }
     const left: Pending = { ...pending, browser: digest(secret) }
-    await put(this.#values, pendingKey(id), JSON.stringify(left), visitTime)
-    await put(this.#values, stateKey(String(pending.begun.state)), id, visitTime)
+    await put(this.#values, this.#world, pendingKey(id), JSON.stringify(left), visitTime)
+    await put(this.#values, this.#world, stateKey(String(pending.begun.state)), id, visitTime)
     redirect(response, pending.url)
   }
 

@@ -76,7 +76,7 @@ export function upstreamStorage(
 
     async write(key, value) {
       await checkHeld()
-      if (isShared(key)) return writeClient(values, server, key, value)
+      if (isShared(key)) return writeClient(values, world, server, key, value)
       for (let tries = 0; tries < 10; tries += 1) {
         const was = await values.get(place)
         const { [within(key)]: _, ...others } = objectIn(was?.text) ?? {}
@@ -114,6 +114,7 @@ function isShared(key: string): boolean {
 /** Of the issuers that a server names one after the other the last few have a client. */
 async function writeClient(
   values: Values,
+  world: World,
   server: string,
   key: string,
   value: JsonObject | undefined,
@@ -127,8 +128,9 @@ async function writeClient(
     const all = [...known.filter((one) => one !== key), ...(text === undefined ? [] : [key])]
     const kept = JSON.stringify(all.slice(-mostIssuers))
     if (!(await values.set(place, kept, { ttl: usedClient, was }))) continue
-    for (const old of all.slice(0, -mostIssuers)) await put(values, sharedPlace(server, old), undefined, 1)
-    return put(values, sharedPlace(server, key), text, usedClient)
+    for (const old of all.slice(0, -mostIssuers))
+      await put(values, world, sharedPlace(server, old), undefined, 1)
+    return put(values, world, sharedPlace(server, key), text, usedClient)
   }
   throw busy()
 }

@@ -47,9 +47,9 @@ export class Users {
       if (place === undefined || place.text === '') {
         // its record comes first: whoever finds an account without one takes it for signed out
         const account = this.#world.id()
-        await put(this.#values, keyOf(account), text, ttl)
+        await put(this.#values, this.#world, keyOf(account), text, ttl)
         if (await this.#values.set(placeOf(user), account, { ttl, was: place })) return account
-        await put(this.#values, keyOf(account), undefined, 1)
+        await put(this.#values, this.#world, keyOf(account), undefined, 1)
         continue
       }
       const record = await this.#values.get(keyOf(place.text))
@@ -81,7 +81,7 @@ export class Users {
     const account = await this.accountOf(identity)
     if (account === undefined) return undefined
     // in this order: if the engine fails in between, it can be said again
-    await put(this.#values, keyOf(account), undefined, 1)
+    await put(this.#values, this.#world, keyOf(account), undefined, 1)
     await end(account)
     await this.#leave(identity, account)
     return account

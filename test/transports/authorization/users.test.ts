@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { inspect } from 'node:util'
 import * as assert from 'uvu/assert'
-import { systemWorld } from 'caduceus/runtime'
+import { createFakeClock, systemWorld } from 'caduceus/runtime'
 import { oauth2, oidc } from 'caduceus/transports'
 import type { AdapterPayload } from 'oidc-provider'
 import {
@@ -224,7 +224,7 @@ test('another provider vouches for the addresses that it has verified', () => {
 async function refreshTokens() {
   const { kept, valuesOf } = shared()
   const time = { ms: 0 }
-  const world = { date: () => time.ms, randomBytes: systemWorld.randomBytes }
+  const world = { ...systemWorld, date: () => time.ms }
   const ids = new RefreshIds('key', world)
   const fail = (): Error => new Error('refused')
   const values = valuesOf(async () => {})
@@ -368,6 +368,21 @@ test.slow('a client that is let in while its last grant ends stays', async () =>
         assert.is(lifetimes.get(key), usedClient, `${clientId} ${isEndFirst} ${order}`)
       }
 })
+
+for (const clientId of ['client', 'https://host.example/client.json'])
+  test(`60 let ${clientId} in at one moment, with an engine far away`, async () => {
+    const { kept, valuesOf } = shared()
+    const clock = createFakeClock()
+    const world = { ...systemWorld, ...clock }
+    const answered = (): Promise<void> => new Promise((resolve) => void clock.setTimeout(resolve, 20))
+    const grants = new Grants(valuesOf(answered), world)
+    kept.set(clientKey(clientId), { text: '{}', tag: 'a' })
+    const users = Array.from({ length: 60 }, (_, at) => `user ${at}`)
+    const ends = Promise.allSettled(users.map((user) => note(grants, user, clientId)))
+    await clock.advance(60_000)
+    assert.is((await ends).filter(({ status }) => status === 'fulfilled').length, 60)
+    assert.is(kept.get(`grants to ${clientId}`)?.text, '60')
+  })
 
 function note(grants: Grants, accountId: string, clientId: string): Promise<void> {
   const grantId = `${accountId} to ${clientId}`
