@@ -249,16 +249,7 @@ needing('haproxy', 'HAProxy takes its file', (t) => {
 /** What is beside `/mcp`, with `signIn` and logins at servers behind a gateway. */
 const pathsBeside = [
   ...['/.well-known/oauth-protected-resource/mcp', '/.well-known/oauth-authorization-server'],
-  ...[
-    '/authorize',
-    '/authorize/x',
-    '/token',
-    '/register',
-    '/revoke',
-    '/jwks',
-    '/sign-out',
-    '/sign-out/confirm',
-  ],
+  ...['/authorize', '/authorize/x', '/token', '/register', '/revoke', '/jwks'],
   ...['/sign-in/x', '/sign-in/callback', '/sign-in/more/x', '/upstream/callback/a', '/upstream/sign-in/x'],
   '/readyz',
 ]

@@ -9,8 +9,6 @@ export const routes = {
 }
 /** Where a provider sends browsers back to. */
 export const callbackPath = '/sign-in/callback'
-/** Where a browser goes through whose user has signed in as somebody else. */
-const changePath = '/sign-out/confirm'
 /** What comes after a login, and where an authorization goes on after it. */
 const pagePath = /^\/sign-in\/([\w-]{1,100})$/
 /** Where a user signs in at the provider for more. */
@@ -18,7 +16,9 @@ const visitPath = /^\/sign-in\/more\/([\w-]{1,100})$/
 const resumePath = /^\/authorize\/([\w-]{1,100})$/
 /** With the path of MCP behind it, or before it, too: hosts look in all of these places. */
 const metadataPath = /^(.*)(\/\.well-known\/(?:oauth-authorization-server|openid-configuration))(?:\/.*)?$/
-const others: ReadonlySet<string> = new Set([...Object.values(routes), callbackPath, changePath])
+// nobody signs out by a page: that of the library has a script
+const { end_session: _, ...served } = routes
+const others: ReadonlySet<string> = new Set([...Object.values(served), callbackPath])
 
 /** Whether a path is one of an authorization server: as it is written, since others may read it otherwise. */
 export function isOwnPath(path: string, mcpPath: string): boolean {

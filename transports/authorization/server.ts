@@ -341,6 +341,9 @@ export class AuthorizationServer {
       // `oidc-provider` goes on with what the cookie names
       if (cookieOf(request, this.#names.resume) !== resumed) throw notOurs()
       await this.#checkBrowser(resumed, request)
+      // where something is wrong, it would answer as the query says
+      this.#address(request, path)
+      await this.#leaveOther(resumed, request, response)
     }
     if (isStep) response.appendHeader('set-cookie', this.#mark(request))
     if (path === routes.token && request.method === 'POST') {
@@ -547,19 +550,24 @@ export class AuthorizationServer {
     if (end !== undefined) {
       const read = JSON.parse(end) as LoginEnd
       if ('refused' in read) return this.#end(request, response, denied(read.refused))
-      await this.#leaveOther(details, read.account)
       return this.#end(request, response, { login: { accountId: read.account, remember: true } })
     }
     return this.#leave({ uid }, this.#login.prove(), request, response)
   }
 
-  /** The browser was somebody else's before: `oidc-provider` would end that by a page with a script. */
-  async #leaveOther(details: Interaction, account: string): Promise<void> {
-    const { session, exp } = details
-    if (session?.accountId === undefined || session.accountId === account) return
-    await (await this.#provider.Session.findByUid(session.uid))?.destroy()
-    details.session = undefined
-    await details.save(exp - Math.floor(this.#world.date() / 1_000))
+  /**
+   * The browser was somebody else's before, maybe since a moment ago: `oidc-provider` would end that by a page with
+   * a script.
+   */
+  async #leaveOther(uid: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const step = await this.#provider.Interaction.find(uid)
+    const account = step?.result?.login?.accountId
+    if (step === undefined || account === undefined) return
+    const session = await this.#provider.Session.get(this.#provider.createContext(request, response))
+    if (session.accountId === undefined || session.accountId === account) return
+    await session.destroy()
+    step.session = undefined
+    await step.save(step.exp - Math.floor(this.#world.date() / 1_000))
   }
 
   /** Who comes back must be the user of the account, whoever has the address of the page. */
@@ -876,7 +884,7 @@ export class AuthorizationServer {
   #refuse(response: ServerResponse, cause: unknown): void {
     if (response.headersSent) return void response.end()
     const { statusCode } = (cause ?? {}) as { readonly statusCode?: unknown }
-    const isAway = cause instanceof TransportError && cause.retryable
+    const isAway = (cause instanceof TransportError && cause.retryable) || statusCode === 503
     const status = isAway ? 503 : typeof statusCode === 'number' && statusCode < 500 ? statusCode : 500
     const text = isAway
       ? 'The login is not available at the moment. Try again in a minute.'
