@@ -310,13 +310,13 @@ export class AuthorizationServer {
 
   /** Ends all that a user has here, on all nodes. */
   async signOut({ issuer, subject }: Principal): Promise<void> {
-    const account = await this.#users.accountOf({ issuer, subject })
-    if (account !== undefined) {
+    await this.#users.signOut({ issuer, subject }, async (account) => {
+      // the user has gone: whoever comes in with this account meanwhile finds it out, and forgets what they keep
       await this.#credentials.forget(account)
       const claims = withLogin(digest(account))
       await put(this.#values, this.#world, upstreamTokensKey({ issuer, subject, claims }), undefined, 1)
-    }
-    await this.#users.signOut({ issuer, subject }, (ended) => this.#grants.endAll(ended))
+      await this.#grants.endAll(account)
+    })
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse, address: string): Promise<void> {
@@ -503,6 +503,10 @@ export class AuthorizationServer {
       )
       const grantId = await this.#grant({ accountId, clientId }, granted, asked)
       await this.#grants.note({ grantId, accountId, clientId }, redirectUri)
+      if ((await this.#users.userOf(accountId)) === undefined) {
+        await this.#grants.endAll(accountId)
+        return this.#end(request, response, denied(signedOut))
+      }
       const text = this.#read.get(clientId)
       if (text !== undefined) await this.#keepDocument(clientId, text)
       return this.#end(request, response, { consent: { grantId } })
@@ -916,8 +920,13 @@ export class AuthorizationServer {
     // however often its browser comes, which prolongs the session: then the provider is asked, and `allow`
     const isOver = new Check('login_over', 'the login has ended', 'login_required', async ({ oidc }) => {
       const { session, result } = oidc
-      if (session?.accountId === undefined || result?.login !== undefined) return Check.NO_NEED_TO_PROMPT
+      if (session?.accountId === undefined) return Check.NO_NEED_TO_PROMPT
       const { accountId } = session
+      if (result?.login !== undefined) {
+        // while they came in
+        if ((await this.#users.userOf(accountId)) === undefined) throw new errors.AccessDenied(signedOut)
+        return Check.NO_NEED_TO_PROMPT
+      }
       // nor is a login any more without which tools have to send their user to the provider
       const hasEnded =
         session.past(seconds(login)) ||
@@ -1008,7 +1017,13 @@ export class AuthorizationServer {
         registration: { enabled: true, issueRegistrationAccessToken: false },
         revocation: {
           enabled: true,
-          allowedPolicy: (_ctx, client, token) => token.clientId === client.clientId,
+          allowedPolicy: async (_ctx, client, token) => {
+            if (token.clientId !== client.clientId) return false
+            // before the token: whoever is told to try again, as the engine is away, must still find it
+            const { grantId } = token as GrantedToken
+            if (grantId !== undefined) await this.#provider.AccessToken.revokeByGrantId(grantId)
+            return true
+          },
         },
         pushedAuthorizationRequests: { enabled: false },
         rpInitiatedLogout: { enabled: false },

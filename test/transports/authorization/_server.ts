@@ -56,11 +56,13 @@ interface Wishes extends Partial<Omit<SignInOptions, 'with' | 'resource'>> {
   readonly definition?: ServerDefinition
   /** The path of MCP. Default `/mcp`. */
   readonly at?: string
+  /** Sees the sign-in before the server begins with it. */
+  readonly prepare?: (auth: ReturnType<typeof signIn>) => void
 }
 
 export async function start(
   t: TestContext,
-  { fake, engine, provider, port, clock, at = '/mcp', definition = shop, ...options }: Wishes = {},
+  { fake, engine, provider, port, clock, at = '/mcp', definition = shop, prepare, ...options }: Wishes = {},
 ) {
   const login = await fakeIdentityProvider(fake)
   t.after(() => login.close())
@@ -72,6 +74,7 @@ export async function start(
   const own = port ?? (await freePort())
   const resource = `http://127.0.0.1:${own}${at}`
   const auth = signIn({ with: provider ?? known, resource, ...options })
+  prepare?.(auth)
   const run = () =>
     startServer(definition, {
       transport: serveHttp({ port: own, auth, path: at === '' ? '/' : at }),

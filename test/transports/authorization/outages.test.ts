@@ -1,0 +1,196 @@
+// second tier: time
+// shares a process
+import * as assert from 'uvu/assert'
+import type { World } from 'caduceus/runtime'
+import { TransportError } from 'caduceus/transports'
+import { OwnServer } from '../../../transports/auth/own-server.js'
+import type { Values } from '../../../transports/contract/values.js'
+import { suite, type TestContext } from '../../support/suite.js'
+import { attack, back, isBack, type Json } from './_attack.js'
+import { Browser } from './_browser.js'
+
+const test = suite('sign-ins while something else happens', { timeout: 30_000 })
+
+/** A server of which the test sees what its engine is asked for, and what is kept there. */
+async function watched(t: TestContext) {
+  const kept = new Map<string, string>()
+  const engine = { before: async (): Promise<void> => {} }
+  const found = await attack(t, {
+    limits: { registrations: 10_000, authorizations: 10_000, requests: 10_000 },
+    prepare(auth) {
+      const parts = OwnServer.parts(auth)
+      const { open } = parts
+      const seen = (values: Values): Values => ({
+        async get(key) {
+          await engine.before()
+          return values.get(key)
+        },
+        async set(key, text, options) {
+          await engine.before()
+          const isSet = await values.set(key, text, options)
+          if (isSet && text === undefined) kept.delete(key)
+          else if (isSet && text !== undefined) kept.set(key, text)
+          return isSet
+        },
+      })
+      Object.assign(parts, {
+        open: (values: Values | undefined, world: World) => open(values && seen(values), world),
+      })
+    },
+  })
+  return { ...found, kept, engine }
+}
+
+/** Runs `act` once, before the engine is asked for the time `at`. */
+function onceAt(
+  engine: { before: () => Promise<void> },
+  at: number,
+  act: () => Promise<void>,
+): () => boolean {
+  let asked = 0
+  let isDone = false
+  engine.before = async () => {
+    asked += 1
+    if (asked <= at || isDone) return
+    isDone = true
+    await act()
+  }
+  return () => isDone
+}
+
+/** An engine that answers so often, and is away then. */
+function awayAfter(engine: { before: () => Promise<void> }, most: number): () => boolean {
+  let asked = 0
+  engine.before = async () => {
+    asked += 1
+    if (asked > most) throw new TransportError('CLUSTER_UNAVAILABLE', 'it is away', { retryable: true })
+  }
+  return () => asked > most
+}
+
+for (const kind of ['access_token', 'refresh_token'] as const)
+  test(`who revokes an ${kind} while the engine is away is told, and tries again`, async (t) => {
+    const { register, codeOf, token, status, engine, origin } = await watched(t)
+    const client = await register()
+    const browser = new Browser()
+    for (let at = 0, isOver = false; !isOver; at += 1) {
+      const { form } = await codeOf(client, browser)
+      const { body } = await token(form)
+      const revoke = () =>
+        fetch(`${origin}/revoke`, {
+          method: 'POST',
+          body: new URLSearchParams({ token: body[kind] ?? '', client_id: form.client_id }),
+        })
+      const wasAway = awayAfter(engine, at)
+      const response = await revoke()
+      const text = await response.text()
+      engine.before = async () => {}
+      isOver = !wasAway()
+      if (isOver) assert.is(response.status, 200)
+      else {
+        assert.equal([response.status, (JSON.parse(text) as Json).error], [503, 'temporarily_unavailable'])
+        assert.is((await revoke()).status, 200)
+      }
+      assert.is(await status(body.access_token), 401, `${at}`)
+      const renewal = { grant_type: 'refresh_token', refresh_token: body.refresh_token ?? '' }
+      const renewed = await token({ ...renewal, client_id: form.client_id })
+      assert.is(renewed.body.error, 'invalid_grant', `${at}`)
+    }
+  })
+
+/** Signs Ada in, by a browser of her own, from the callback on, and signs her out; what is left of her. */
+async function inAndOut(t: TestContext) {
+  const found = await watched(t)
+  const { register, begin, token, auth, login, kept } = found
+  const client = await register()
+  const begun = async (): Promise<() => Promise<void>> => {
+    const browser = new Browser()
+    const { url, verifier } = begin(client)
+    const stopped = await browser.open(url, ({ pathname }) => pathname === '/sign-in/callback')
+    return async () => {
+      let page = await browser.open(stopped.url, isBack)
+      if (/Allow access/.test(page.text)) page = await browser.press(page, 'allow', isBack)
+      assert.ok(page.status < 500, `${page.url} ${page.text}`)
+      const code = isBack(page.url) ? page.url.searchParams.get('code') : null
+      const own = { client_id: client.client_id ?? '', redirect_uri: back }
+      const form = { grant_type: 'authorization_code', code_verifier: verifier, ...own }
+      if (code !== null) assert.ok((await token({ ...form, code })).status < 500)
+    }
+  }
+  const out = () => auth.signOut({ issuer: login.issuer, subject: 'ada' })
+  const kinds = /^(?:account|user|credentials|grants of|grants to|Grant|redirect) /
+  const left = () => [...kept.keys()].filter((key) => kinds.test(key))
+  /** What belongs to accounts that are no more. */
+  const ownerless = () =>
+    left().filter((key) => {
+      const [, account] = /^(?:credentials|grants of) (.*)$/.exec(key) ?? []
+      return account !== undefined && !kept.has(`user ${account}`)
+    })
+  return { ...found, begun, out, left, ownerless }
+}
+
+test('who is signed out while they sign in leaves nothing behind', async (t) => {
+  const { engine, begun, out, left, ownerless } = await inAndOut(t)
+  for (let at = 0, isOver = false; !isOver; at += 1) {
+    const goOn = await begun()
+    const isDone = onceAt(engine, at, out)
+    await goOn()
+    isOver = !isDone()
+    assert.equal(ownerless(), [], `${at}`)
+    await out()
+    assert.equal(left(), [], `${at}`)
+  }
+})
+
+test('a sign-out during which the engine goes away is said again', async (t) => {
+  const { engine, begun, out, left, kept } = await inAndOut(t)
+  for (let at = 0, isOver = false; !isOver; at += 1) {
+    await (await begun())()
+    const wasAway = awayAfter(engine, at)
+    const error = await out().catch((cause: unknown) => cause)
+    engine.before = async () => {}
+    isOver = !wasAway()
+    if (!isOver) assert.is((error as TransportError).code, 'CLUSTER_UNAVAILABLE')
+    await out()
+    // of a grant something may be left, which is good for nothing without its user, and ends by itself
+    const ofUser = left().filter((key) => !/^(?:Grant|redirect|grants to) /.test(key))
+    assert.equal(ofUser, [], `${at}`)
+    for (const key of left()) kept.delete(key)
+  }
+})
+
+test('who signs in while they are signed out leaves nothing behind', async (t) => {
+  const { engine, begun, out, left, ownerless } = await inAndOut(t)
+  for (const isThere of [false, true])
+    for (let at = 0, isOver = false; !isOver; at += 1) {
+      if (isThere) await (await begun())()
+      const isDone = onceAt(engine, at, await begun())
+      await out()
+      isOver = !isDone()
+      assert.equal(ownerless(), [], `${isThere} ${at}`)
+      await out()
+      assert.equal(left(), [], `${isThere} ${at}`)
+    }
+})
+
+test('whoever signs in while the engine is away is told to try again, at each step', async (t) => {
+  const { engine, register, begin } = await watched(t)
+  const client = await register()
+  for (let at = 0, isOver = false; !isOver; at += 1) {
+    const browser = new Browser()
+    const atCallback = ({ pathname }: URL): boolean => pathname === '/sign-in/callback'
+    const stopped = await browser.open(begin(client).url, atCallback)
+    const wasAway = awayAfter(engine, at)
+    let page = await browser.open(stopped.url, isBack)
+    if (/Allow access/.test(page.text)) page = await browser.press(page, 'allow', isBack)
+    engine.before = async () => {}
+    isOver = !wasAway()
+    if (!isOver && !isBack(page.url)) assert.is(page.status, 503, `${at}: ${page.url} ${page.text}`)
+    if (isBack(page.url)) {
+      const expected = isOver ? null : 'temporarily_unavailable'
+      assert.is(page.url.searchParams.get('error'), expected, `${at}`)
+    }
+  }
+})
+
+test.run()
