@@ -13,12 +13,16 @@ interface KeptTokens {
   readonly ttl: number
   /** Until when somebody is getting new ones, in ms since 1970. */
   readonly refreshedUntil?: number
+  /** Until when nobody tries to, as the provider has just failed. */
+  readonly failingUntil?: number
 }
 
 /** Milliseconds before its end in which a token is renewed. */
 const early = 60_000
 /** Milliseconds for one renewal: after that another node may try. */
 const renewalTime = 30_000
+/** Milliseconds after a renewal that failed: all who waited for it fail with it, and not each after its own. */
+const failedTime = 2_000
 /** Milliseconds between two looks whether another node has renewed it. */
 const lookPause = 100
 
@@ -54,14 +58,17 @@ export class UserCredentials {
     return expiresAt !== undefined && expiresAt <= this.#world.date() && refreshToken === undefined
   }
 
-  /** Rejects with UNAUTHORIZED where the user has to sign in again. */
+  /**
+   * While the provider does not answer, a token is used to its end. Rejects with UNAUTHORIZED where the user has to
+   * sign in again.
+   */
   async of(account: string | undefined, signal: AbortSignal): Promise<Credentials> {
     if (account === undefined) throw signInAgain()
     while (true) {
       signal.throwIfAborted()
       const found = await this.#find(account)
       if (found === undefined) throw signInAgain()
-      const { tokens, refreshedUntil = 0 } = found.kept
+      const { tokens, refreshedUntil = 0, failingUntil = 0 } = found.kept
       const now = this.#world.date()
       if (tokens.expiresAt === undefined || tokens.expiresAt - early > now) return credentialsOf(tokens)
       if (tokens.refreshToken === undefined) {
@@ -69,7 +76,10 @@ export class UserCredentials {
         throw signInAgain()
       }
       if (refreshedUntil > now) await pause(lookPause, this.#world, signal)
-      else {
+      else if (failingUntil > now) {
+        if (tokens.expiresAt > now) return credentialsOf(tokens)
+        throw hasFailed()
+      } else {
         const renewed = await this.#renew(account, found, tokens.refreshToken)
         // a token that lives for less is used, too
         if (renewed !== undefined) return credentialsOf(renewed)
@@ -97,9 +107,11 @@ export class UserCredentials {
       return (await end(JSON.stringify({ tokens: renewed, ttl }))) ? renewed : undefined
     } catch (cause) {
       const isOver = cause instanceof TransportError && cause.code === 'UNAUTHORIZED'
-      // somebody else may try at once, unless the provider has said that it is in vain
-      await end(isOver ? undefined : JSON.stringify(kept))
-      throw isOver ? signInAgain(cause) : cause
+      const now = this.#world.date()
+      await end(isOver ? undefined : JSON.stringify({ ...kept, failingUntil: now + failedTime }))
+      if (isOver) throw signInAgain(cause)
+      if (Number(kept.tokens.expiresAt) > now) return kept.tokens
+      throw cause
     }
   }
 
@@ -125,6 +137,11 @@ function credentialsOf({ accessToken, expiresAt, scopes }: ProviderTokens): Cred
 
 function keyOf(account: string): string {
   return `credentials ${account}`
+}
+
+function hasFailed(): TransportError {
+  const problem = 'the identity provider has just failed to renew the token of the user: try again in 2 s'
+  return new TransportError('AUTHORIZATION_UNAVAILABLE', problem, { retryable: true })
 }
 
 function signInAgain(cause?: unknown): TransportError {
