@@ -42,6 +42,7 @@ import {
   pendingAt,
   routedTemplates,
 } from './components.js'
+import { type HeldAddresses, heldAddresses } from './held-addresses.js'
 import { visible } from './hidden-characters.js'
 import { instructionsOf } from './instructions.js'
 import { Places } from '../../transports/base/places.js'
@@ -59,7 +60,6 @@ import {
   type ReadDefinition,
   readDigests,
 } from './pins.js'
-import { folded, readingsWithin } from './readings.js'
 import { NameClaims, routeOf, type RouteTable } from './routes.js'
 import { needsSignIn } from './sign-ins.js'
 import { searchTools } from './tool-search.js'
@@ -313,7 +313,7 @@ class Gateway {
   /** Definitions that were read already. */
   readonly #readings: KnownDefinitions = new WeakMap()
   /** How the addresses of what is held back may be written, by each way. */
-  readonly #heldReadings = new WeakMap<Judgement['held'], ReadonlyMap<string, readonly [string, string]>>()
+  readonly #heldAddresses = new WeakMap<Judgement['held'], HeldAddresses>()
   /** Tools and prompts whose definitions are held back, by their names here. */
   #heldNames: HeldNames = new Map()
   #undo: (() => void)[] = []
@@ -1220,29 +1220,19 @@ class Gateway {
     const resource = held.get(`resource ${uri}`)
     if (resource !== undefined) return [`resource ${uri}`, resource]
     // a server may read another way of writing it as the same
-    const spelling = this.#heldSpelling(link, uri, held)
+    const known = this.#heldAddresses.get(held) ?? heldAddresses(held)
+    this.#heldAddresses.set(held, known)
+    const spelling = known.find(uri, {
+      fitsTemplate: templates.length > 0,
+      // nor can one of a scheme that the server does not list, which may take no notice of it
+      isReadable: () => isOfScheme(uri, link.schemes),
+      isListed: () => link.lists?.resources.some((entry) => entry.uri === uri) === true,
+    })
     if (spelling !== undefined) return spelling
     const whys = templates.map(({ own }) => [`resourceTemplate ${own}`, held.get(`resourceTemplate ${own}`)])
     const [first] = whys
     const areAll = first !== undefined && whys.every(([, why]) => why !== undefined)
     return areAll ? (first as [string, string]) : undefined
-  }
-
-  /** The held back resource that an address may be; one that can be read in too many ways may be any. */
-  #heldSpelling(
-    link: UpstreamLink,
-    uri: string,
-    held: Judgement['held'],
-  ): readonly [string, string] | undefined {
-    const known = this.#heldReadings.get(held) ?? heldReadings(held)
-    this.#heldReadings.set(held, known)
-    if (known.size === 0) return undefined
-    const readings = readingsWithin(uri)
-    // nor can one of a scheme that the server does not list, which may take no notice of it
-    if (readings === undefined || !isOfScheme(uri, link.schemes)) return [...known.values()][0]
-    // an address that is another one of its list is that one
-    const isListed = link.lists?.resources.some((entry) => entry.uri === uri) === true
-    return isListed ? undefined : known.get(readings.map(folded).find((one) => known.has(one)) ?? '')
   }
 
   repin(): void {
@@ -1408,19 +1398,6 @@ const ownLists =
 const nobody = ''
 /** A session asks for what its client has been allowed before. */
 const itself: Peer = Object.freeze({ transport: '', headers: {}, remoteAddress: undefined, trusted: true })
-
-function heldReadings(held: Judgement['held']): ReadonlyMap<string, readonly [string, string]> {
-  const kind = 'resource '
-  return new Map(
-    [...held].flatMap(([key, why]) =>
-      key.startsWith(kind)
-        ? (readingsWithin(key.slice(kind.length)) ?? [key.slice(kind.length)]).map(
-            (one) => [folded(one), [key, why]] as const,
-          )
-        : [],
-    ),
-  )
-}
 
 /** Whether it is told for the first time. Of too many nothing more is told. */
 function isNews({ heldTold }: UpstreamState, what: string): boolean {

@@ -227,6 +227,32 @@ test('a held back resource is held by each spelling of its address', async (t) =
   assert.is((await client.readResource('note://Ab/d')).contents.length, 1)
 })
 
+test('a held back template is held by each spelling of its addresses', async (t) => {
+  const { up, change } = changing()
+  const x = { uriTemplate: 'x://{id}', name: 'x' }
+  const f = { uriTemplate: 'file:///{name}', name: 'f' }
+  change({ templates: [x, f] })
+  const { client } = await served(t, { files: up.client }, { pin: true })
+  const listed = async (): Promise<number> => (await client.listTemplates()).resourceTemplates.length
+  await until(async () => (await listed()) === 2)
+  change({ templates: [x, f].map((one) => ({ ...one, description: 'another' })) })
+  await until(async () => (await listed()) === 0)
+  const refused = [
+    'x://1',
+    'X://1',
+    'x://1/',
+    'file:///c',
+    'FILE:///c',
+    'file:/c',
+    'file://localhost/c',
+    'y://1',
+  ]
+  for (const uri of refused)
+    assert.match(String(await client.readResource(uri).catch(String)), /has changed since it was pinned/, uri)
+  // what none of them offers is not theirs
+  assert.is((await client.readResource('file:///a/b')).contents.length, 1)
+})
+
 test('a search finds nothing that is held back, and call_tool says why', async (t) => {
   const { up, change } = changing()
   const { client } = await served(t, { files: up.client }, { pin: true, toolSearch: true })
