@@ -3,7 +3,7 @@ import type { ListKind } from '../context/changes.js'
 import type { TransportError } from '../../transports/base/errors.js'
 import type { SharedStreams } from '../../transports/contract/shared-streams.js'
 import type { Values } from '../../transports/contract/values.js'
-import type { CheckedSessionStore } from '../engine/session-store.js'
+import type { SessionStore } from '../engine/session-store.js'
 import type { SharedTaskStore } from '../engine/shared-task-store.js'
 import type { Secrets } from '../base/sealing.js'
 import type { PortMessage } from './message.js'
@@ -16,7 +16,7 @@ export interface Cluster {
   /** This node, as the others call it. */
   readonly node: string
   /** The records of the sessions of all nodes. A node saves those that it has claimed. */
-  readonly sessions: CheckedSessionStore
+  readonly sessions: SessionStore
   /** The tasks of all nodes. */
   readonly tasks: SharedTaskStore
   /**

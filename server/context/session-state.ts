@@ -11,10 +11,25 @@ export interface StateValue {
 const nothing: Readonly<Record<string, never>> = Object.freeze({})
 const absent: StateValue = Object.freeze({ value: undefined, version: 0 })
 
-/** What tools keep with `ctx.update`: values by key, replaced whole and never changed in place. */
+/** A change that no store has acknowledged. */
+interface UnsavedChange {
+  /** What is saved; undefined: nothing. */
+  before: unknown
+  /** The number of the last change. */
+  readonly at: number
+}
+
+/**
+ * What tools keep with `ctx.update`: values by key, replaced whole and never changed in place. It knows what is
+ * saved of them, so that a change which a store refuses can be undone.
+ */
 export class SessionState {
   #values = new TurnoverMap<string, StateValue>()
   #changes = 0
+  /** By key. */
+  readonly #unsaved = new TurnoverMap<string, UnsavedChange>()
+  /** The newest record that was saved. */
+  #savedVersion = Number.NEGATIVE_INFINITY
 
   constructor(values: Readonly<Record<string, unknown>>) {
     this.adopt(values)
@@ -24,26 +39,68 @@ export class SessionState {
     return this.#values.get(key) ?? absent
   }
 
+  /** The number of the last change. */
+  get changes(): number {
+    return this.#changes
+  }
+
   /** Takes a value if nobody changed it since `version`; otherwise answers the current one. */
   swap(key: string, version: number, value: unknown): StateValue | undefined {
     const current = this.read(key)
     if (current.version !== version) return current
-    if (value === undefined) this.#values.delete(key)
-    else this.#values.set(key, { value, version: ++this.#changes })
+    const { before } = this.#unsaved.get(key) ?? { before: current.value }
+    this.#set(key, value)
+    this.#unsaved.set(key, { before, at: this.#changes })
     return undefined
   }
 
-  /** Replaces all values. Calls that have read older ones run their change again. */
+  /** Replaces all values, by saved ones. Calls that have read older ones run their change again. */
   adopt(values: Readonly<Record<string, unknown>>): void {
     this.#values = new TurnoverMap()
-    for (const [key, value] of Object.entries(values))
-      this.#values.set(key, { value, version: ++this.#changes })
+    for (const key of [...this.#unsaved.keys()]) this.#unsaved.delete(key)
+    for (const [key, value] of Object.entries(values)) this.#set(key, value)
   }
 
-  toRecord(): Readonly<Record<string, unknown>> {
+  /** The values; of those that are not saved only the changes up to a number, where one is given. */
+  toRecord(upTo = Number.POSITIVE_INFINITY): Readonly<Record<string, unknown>> {
+    const later = upTo === Number.POSITIVE_INFINITY ? [] : [...this.#unsaved.entries()]
+    const taken = new Map(later.flatMap(([key, { before, at }]) => (at > upTo ? [[key, before]] : [])))
     // most sessions keep nothing, and there may be many records
-    if (this.#values.size === 0) return nothing
-    return Object.fromEntries([...this.#values.entries()].map(([key, { value }]) => [key, value]))
+    if (this.#values.size === 0 && taken.size === 0) return nothing
+    const values = new Map([...this.#values.entries()].map(([key, { value }]) => [key, value]))
+    for (const [key, before] of taken) values.set(key, before)
+    return Object.fromEntries([...values].filter(([, value]) => value !== undefined))
+  }
+
+  /** The numbers of the changes that are not saved, the oldest first. */
+  get unsaved(): readonly number[] {
+    return [...this.#unsaved.values()].map(({ at }) => at).sort((one, other) => one - other)
+  }
+
+  /** These values were saved, as part of a record of this version. */
+  noteSaved(values: Readonly<Record<string, unknown>>, version: number): void {
+    // a store keeps the newest, whichever it acknowledges last
+    if (version < this.#savedVersion) return
+    this.#savedVersion = version
+    for (const [key, unsaved] of [...this.#unsaved.entries()]) {
+      unsaved.before = Object.hasOwn(values, key) ? values[key] : undefined
+      if (Object.is(unsaved.before, this.read(key).value)) this.#unsaved.delete(key)
+    }
+  }
+
+  /** Takes a change back, unless it is saved or changed again by now: then it answers false. */
+  undo(change: number): boolean {
+    const [key, unsaved] = [...this.#unsaved.entries()].find(([, { at }]) => at === change) ?? []
+    if (key === undefined || unsaved === undefined) return false
+    this.#unsaved.delete(key)
+    this.#set(key, unsaved.before)
+    return true
+  }
+
+  #set(key: string, value: unknown): void {
+    this.#changes += 1
+    if (value === undefined) this.#values.delete(key)
+    else this.#values.set(key, { value, version: this.#changes })
   }
 }
 

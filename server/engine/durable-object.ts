@@ -2,9 +2,12 @@ import { isObject } from '../../protocol/wire/json.js'
 import { lastingWorld } from '../../runtime/process/context.js'
 import type { World } from '../../runtime/time/world.js'
 import { TransportError } from '../../transports/base/errors.js'
+import { messageOf } from '../../runtime/base/errors.js'
+import { ServerError } from '../base/errors.js'
 import { readersOf } from '../base/read-options.js'
 import { Sealing, type Secrets } from '../base/sealing.js'
 import { LocalEngine } from './local-engine.js'
+import { tooLarge } from './session-size.js'
 import type { SessionLimits, SessionRecord, SessionStore } from './session-store.js'
 import { createMemoryTaskStore } from './task-store.js'
 import type { ValueEngine } from './values.js'
@@ -29,6 +32,8 @@ export interface DurableObjectOptions {
 
 /** Milliseconds between two looks for logins that have expired. */
 const sweepInterval = 3_600_000
+/** Bytes of one session: a row of this storage has 2 MB at most, with what else is in it. */
+const maxBytes = 2_000_000 - 4_096
 
 /**
  * Sessions, their state and logins of users are in the storage of a Durable Object of Cloudflare, and are there
@@ -106,13 +111,17 @@ class ObjectSessions implements SessionStore {
     return row === undefined ? undefined : (JSON.parse(String(row.record)) as SessionRecord)
   }
 
+  check(record: SessionRecord): void {
+    textOf(record)
+  }
+
   save(record: SessionRecord): void {
     const { id, version } = record
     const [known] = this.#ask('SELECT version FROM caduceus_sessions WHERE id = ?', id)
     if (known !== undefined && Number(known.version) > version) return
     this.#ask(
       'INSERT OR REPLACE INTO caduceus_sessions (id, version, record, saved_at) VALUES (?, ?, ?, ?)',
-      ...[id, version, JSON.stringify(record), this.#world.date()],
+      ...[id, version, textOf(record), this.#world.date()],
     )
     if (known === undefined) this.#count += 1
     this.#forgetOld()
@@ -140,6 +149,21 @@ class ObjectSessions implements SessionStore {
   #forget(which: string, binding: string | number): void {
     this.#count -= this.#ask(`DELETE FROM caduceus_sessions WHERE ${which} RETURNING 1`, binding).length
   }
+}
+
+/** Throws BAD_STATE for a record that no row can hold. */
+function textOf(record: SessionRecord): string {
+  let text: string
+  try {
+    text = JSON.stringify(record)
+  } catch (cause) {
+    const problem = `the state of a session: expected values that have JSON: ${messageOf(cause)}`
+    throw new ServerError('BAD_STATE', problem, { cause })
+  }
+  const bytes = Buffer.byteLength(text)
+  if (bytes <= maxBytes) return text
+  const measure = (part: unknown): number => Buffer.byteLength(JSON.stringify(part))
+  throw tooLarge(record, { most: maxBytes, bytes, measure })
 }
 
 class ObjectValues implements ValueEngine {

@@ -1,5 +1,6 @@
 import type { ActorContext } from '../../runtime/process/context.js'
 import type { Secrets } from '../base/sealing.js'
+import type { SessionRecord } from './session-store.js'
 import type { SealedIds } from './sealed-ids.js'
 
 /**
@@ -15,6 +16,12 @@ export interface ClusterEngine {
   readonly ids?: SealedIds | undefined
   /** As `redis()` was given them: processes that serve together make it again. */
   readonly options?: object | undefined
+  /**
+   * Throws for a session that `save` would never take, such as one that is too large: asked at once, before a
+   * change counts, so that `ctx.update` rejects with BAD_STATE. The record may be a little larger than the one to
+   * be saved. Without it, a change that `save` refuses with ServerError BAD_STATE is undone, and its call fails.
+   */
+  check?(record: SessionRecord): void
   /**
    * Connects. The engine ends with the scope of `ctx` (`ctx.own`): from then on `isUp` is false. Rejects with
    * TransportError CLUSTER_UNAVAILABLE when it cannot be reached within 5 s, and with ServerError BAD_OPTION when
@@ -55,6 +62,7 @@ export interface ClusterSettings {
  * that may
  * have been done and was not answered: within 0.4 of a lease, but 1 s at least, and at once while `isUp` is
  * false.
+ *   A record that it will never take is refused with ServerError BAD_STATE, at once.
  *   An engine sends nothing twice: nodes ask again where they have to, also for what was done. Then `claim` makes
  *   a new epoch, and what is sent, published or appended is there twice, which nodes see.
  * - What has expired is not there: it is not loaded, owned or counted, and leaves room. Times are in ms by

@@ -9,10 +9,9 @@ import {
   unlinkIfThere,
 } from '../../runtime/base/files.js'
 import type { World } from '../../runtime/time/world.js'
-import { ServerError } from '../base/errors.js'
 import { Turns } from '../base/turns.js'
-import { decodeRecord, encodeRecord, sessionFiles } from './session-file.js'
-import type { CheckedSessionStore, SessionLimits, SessionRecord } from './session-store.js'
+import { decodeRecord, encodeWithin, sessionFiles } from './session-file.js'
+import type { SessionLimits, SessionRecord, SessionStore } from './session-store.js'
 
 export interface FileSessionsOptions extends SessionLimits {
   /** It holds nothing but these sessions. */
@@ -49,7 +48,7 @@ interface Waiting {
  * Sessions in files (mode 0600), one each, replaced in one step: a kill at any moment leaves the old record or
  * the new one.
  */
-export class FileSessions implements CheckedSessionStore {
+export class FileSessions implements SessionStore {
   readonly #options: FileSessionsOptions
   readonly #world: World
   /** By file name, in the order of saving: the first is the next to be dropped. */
@@ -76,7 +75,7 @@ export class FileSessions implements CheckedSessionStore {
   }
 
   check(record: SessionRecord): void {
-    this.#encode(record)
+    encodeWithin(record, this.#options.maxBytes)
   }
 
   delete(id: string): Promise<void> {
@@ -129,23 +128,15 @@ export class FileSessions implements CheckedSessionStore {
   }
 
   async #write(name: string, record: SessionRecord): Promise<void> {
-    const { folder, durable } = this.#options
+    const { folder, durable, maxBytes } = this.#options
     const version =
       this.#kept.get(name)?.version ?? (this.#kept.has(name) ? (await this.#read(name))?.version : undefined)
     if (version !== undefined && version > record.version) return
-    const bytes = this.#encode(record)
+    const bytes = encodeWithin(record, maxBytes)
     const at = this.#world.date()
     await replaceFile(folder, name, bytes, { at, durable, id: this.#world.id })
     this.#kept.delete(name)
     this.#kept.set(name, { at, version: record.version })
-  }
-
-  #encode(record: SessionRecord): Buffer {
-    const { maxBytes } = this.#options
-    const bytes = encodeRecord(record)
-    if (bytes.length <= maxBytes) return bytes
-    const problem = `the state of a session: expected at most ${maxBytes} bytes, got ${bytes.length}`
-    throw new ServerError('BAD_STATE', problem)
   }
 
   async #remove(name: string): Promise<void> {

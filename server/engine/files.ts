@@ -38,6 +38,7 @@ export function files(options: FilesOptions): LocalEngine {
   return new LocalEngine({
     name: `files ${path}`,
     outlives: true,
+    maxBytes,
     async open(ctx, limits) {
       const { lockFolder, openFolder } = await load()
       await lockFolder(path, ctx)

@@ -5,7 +5,7 @@ import { optionError } from '../base/errors.js'
 import type { Secrets } from '../base/sealing.js'
 import type { ClusterEngine } from './engine.js'
 import type { SealedIds } from './sealed-ids.js'
-import type { SessionLimits, CheckedSessionStore } from './session-store.js'
+import type { SessionLimits, SessionStore } from './session-store.js'
 import type { TaskStore } from './task-store.js'
 import type { ValueEngine } from './values.js'
 
@@ -24,6 +24,8 @@ export interface LocalEngineParts {
   readonly outlives: boolean
   /** Whether other programs take turns in the same sessions, so that each message looks for what they did. */
   readonly isShared?: boolean
+  /** Bytes of one session, as they are in its file; undefined: `check` of the store knows, if anything. */
+  readonly maxBytes?: number
   /** Ids that say what a session is; undefined: random ones. */
   readonly ids?: SealedIds | undefined
   /** Called at each start of a server, which ends with the scope of `ctx`. Throws BAD_OPTION. */
@@ -32,7 +34,7 @@ export interface LocalEngineParts {
 
 /** A local engine that is open. */
 export interface OpenEngine {
-  readonly sessions: CheckedSessionStore
+  readonly sessions: SessionStore
   readonly tasks: TaskStore
   /** Where logins of users are kept; absent: nowhere. */
   readonly values?: ValueEngine

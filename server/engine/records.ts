@@ -5,7 +5,8 @@ import type { World } from '../../runtime/time/world.js'
 import { readersOf } from '../base/read-options.js'
 import { Sealing, type Secrets } from '../base/sealing.js'
 import { LocalEngine, type OpenEngine } from './local-engine.js'
-import type { SessionStore } from './session-store.js'
+import { askCheck, readRefusal } from './refusal.js'
+import type { SessionRecord, SessionStore } from './session-store.js'
 import { MemoryValues } from './values.js'
 import { createMemoryTaskStore, type TaskStore } from './task-store.js'
 
@@ -30,6 +31,8 @@ export function records(options: RecordsOptions): LocalEngine {
   if (!has(options, 'load', 'save', 'delete'))
     throw badOption('options', 'an object with load, save and delete', options)
   readFlag(options.shared, 'shared', false)
+  if (options.check !== undefined && typeof options.check !== 'function')
+    throw badOption('check', 'a function', options.check)
   const { tasks, keys } = options
   // wrong options throw here, not when a server starts
   if (keys !== undefined) new Sealing(keys, { purpose: 'caduceus records', field: 'keys', of: 'records' })
@@ -63,10 +66,11 @@ function inOrder(store: SessionStore, { now }: World): SessionStore {
   const saves = new Map<string, Map<Promise<void>, number>>()
   return {
     ...(store.shared !== undefined && { shared: store.shared }),
+    ...(store.check !== undefined && { check: (record: SessionRecord) => askCheck(store, record) }),
     load: (id) => store.load(id),
     save(record) {
       const { id } = record
-      const saving = store.save(record)
+      const saving = saved(store, record)
       if (!isPromise(saving)) return saving
       const all = saves.get(id) ?? new Map<Promise<void>, number>()
       const settled = Promise.resolve(saving).then(ignore, ignore)
@@ -83,6 +87,19 @@ function inOrder(store: SessionStore, { now }: World): SessionStore {
       const recent = [...(all ?? [])].flatMap(([settled, at]) => (now() - at < givenUp ? [settled] : []))
       return recent.length === 0 ? store.delete(id) : Promise.all(recent).then(() => store.delete(id))
     },
+  }
+}
+
+/** Throws, or rejects with, BAD_STATE for a record that is refused as such. */
+function saved(store: SessionStore, record: SessionRecord): unknown {
+  const refused = (error: unknown): never => {
+    throw readRefusal(error, record, store)
+  }
+  try {
+    const saving = store.save(record)
+    return isPromise(saving) ? saving.then(undefined, refused) : saving
+  } catch (error) {
+    return refused(error)
   }
 }
 

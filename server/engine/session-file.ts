@@ -1,9 +1,18 @@
 import { ServerError } from '../base/errors.js'
 import { FramedFiles } from './framed.js'
+import { tooLarge } from './session-size.js'
 import { isSessionRecord, type SessionRecord } from './session-store.js'
 
 /** The files of sessions. */
 export const sessionFiles: FramedFiles = new FramedFiles('caduceus session 1', 'session')
+
+/** The same as `encodeRecord`. Throws BAD_STATE beyond so many bytes, too. */
+export function encodeWithin(record: SessionRecord, maxBytes: number): Buffer {
+  const encoded = encodeRecord(record)
+  const { length: bytes } = encoded
+  if (bytes <= maxBytes) return encoded
+  throw tooLarge(record, { most: maxBytes, bytes, measure: (part) => v8().serialize(part).length })
+}
 
 /** The record as `structuredClone` copies it, framed. Throws BAD_STATE if that fails. */
 export function encodeRecord(record: SessionRecord): Buffer {

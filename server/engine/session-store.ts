@@ -51,11 +51,12 @@ export interface SessionStore {
   load(id: string): SessionRecord | undefined | Promise<SessionRecord | undefined>
   save(record: SessionRecord): unknown
   delete(id: string): unknown
-}
-
-/** A store of ours, which knows what it can never save. */
-export interface CheckedSessionStore extends SessionStore {
-  /** Throws BAD_STATE for a record that no `save` would ever take: asked before a change of state counts. */
+  /**
+   * Throws for a record that no `save` would ever take, such as one that is too large: asked at once, before a
+   * change counts, so that `ctx.update` rejects with BAD_STATE. The record may be a little larger than the one
+   * to be saved. Without it, a change that `save` refuses (BAD_STATE, or what `JSON.stringify` throws) is undone,
+   * and its call fails.
+   */
   check?(record: SessionRecord): void
 }
 

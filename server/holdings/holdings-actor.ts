@@ -25,7 +25,7 @@ import type { ServerSettings } from './options.js'
 import { RequestStates, sealRequestStates } from './request-state.js'
 import { inMemory } from '../engine/in-memory.js'
 import { LocalEngine, type OpenEngine } from '../engine/local-engine.js'
-import type { CheckedSessionStore } from '../engine/session-store.js'
+import type { SessionStore } from '../engine/session-store.js'
 import type { TaskStore } from '../engine/task-store.js'
 import { SealedValues } from '../engine/values.js'
 import type { Auditor } from './auditor.js'
@@ -38,7 +38,7 @@ export interface Holdings {
   readonly settings: ServerSettings
   readonly place: ServerPlace
   readonly binding: Binding
-  readonly store: CheckedSessionStore
+  readonly store: SessionStore
   /** Undefined where no tool runs as a task. */
   readonly taskStore: TaskStore | undefined
   /** What listeners keep; undefined: the engine keeps nothing for them. */

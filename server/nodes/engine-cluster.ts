@@ -8,7 +8,7 @@ import type { Peer } from '../../transports/contract/contract.js'
 import type { Values } from '../../transports/contract/values.js'
 import type { Cluster, ClusterListener, ClusterNews } from '../cluster/cluster.js'
 import type { PortMessage } from '../cluster/message.js'
-import type { CheckedSessionStore } from '../engine/session-store.js'
+import type { SessionStore } from '../engine/session-store.js'
 import type { Secrets } from '../base/sealing.js'
 import { SealedValues } from '../engine/values.js'
 import { NewsFeed } from './news-feed.js'
@@ -88,7 +88,7 @@ const longest = 30 * 24 * 3_600_000
 export class EngineCluster implements Cluster {
   readonly node: string
   readonly server: string
-  readonly sessions: CheckedSessionStore
+  readonly sessions: SessionStore
   readonly streams: NodeStreams
   readonly values: Values
   readonly tasks: NodeTasks
@@ -231,6 +231,7 @@ export class EngineCluster implements Cluster {
       ttl: this.ttl,
       claims: this.#claims,
       seal,
+      opener: engine,
       engine: () => this.#surely(),
       confirm: () => this.#confirm(),
       lost: (session) => {

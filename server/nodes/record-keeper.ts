@@ -1,7 +1,8 @@
 import { TransportError } from '../../transports/base/errors.js'
-import type { CheckedSessionStore, SessionRecord } from '../engine/session-store.js'
+import type { SessionStore, SessionRecord } from '../engine/session-store.js'
 import type { Claims } from './claims.js'
-import type { Engine } from '../engine/engine.js'
+import type { ClusterEngine, Engine } from '../engine/engine.js'
+import { askCheck } from '../engine/refusal.js'
 import { checkRecord, recordOf, recordText } from './record-text.js'
 import type { Seal, SealedAs } from './seal.js'
 import { isUnavailable } from './unavailable.js'
@@ -12,6 +13,8 @@ export interface RecordKeeperInput {
   readonly ttl: number
   readonly claims: Claims
   readonly seal: Seal
+  /** It may know what it can never save. */
+  readonly opener: Pick<ClusterEngine, 'check'>
   /** Throws CLUSTER_UNAVAILABLE while this node may not do anything for its sessions. */
   readonly engine: () => Engine
   /** Rejects if the engine may have lost a session that somebody still has. */
@@ -32,7 +35,7 @@ export interface Unsaved {
  * The records of the sessions of all nodes: a node saves and deletes those that it owns. One that no node has
  * written for its session is not read, and stays until it expires: it may be good for nodes with other keys.
  */
-export class RecordKeeper implements CheckedSessionStore {
+export class RecordKeeper implements SessionStore {
   readonly #input: RecordKeeperInput
   #unsaved: Unsaved = { count: 0, problem: '' }
 
@@ -62,6 +65,7 @@ export class RecordKeeper implements CheckedSessionStore {
 
   check(record: SessionRecord): void {
     checkRecord(record)
+    askCheck(this.#input.opener, record)
   }
 
   async save(record: SessionRecord): Promise<void> {

@@ -6,6 +6,7 @@ import { TaskSupervisor } from '../../runtime/tasks/supervisor.js'
 import { describe } from '../../runtime/watch/inspect.js'
 import { type Bell, type Engine, taskMark } from '../engine/engine.js'
 import type { LocalEngineParts, OpenEngine } from '../engine/local-engine.js'
+import { isRefusal } from '../engine/refusal.js'
 import { MemoryEngine } from '../engine/memory-engine.js'
 import type { SessionLimits } from '../engine/session-store.js'
 import { isTaskRecord, type TaskRecord } from '../engine/task-store.js'
@@ -232,6 +233,8 @@ function askStores<Answer>(
   asked.take(id, work).then(
     (answer) => reply.resolve(answer),
     (error) => {
+      // it is there, and will never take this
+      if (isRefusal(error)) return reply.reject(error)
       const name = String(engine?.name)
       reply.reject(unavailable(name, `${name} failed: ${messageOf(error)}`))
     },

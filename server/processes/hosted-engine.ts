@@ -2,6 +2,8 @@ import { RuntimeError } from '../../runtime/base/errors.js'
 import type { ActorContext } from '../../runtime/process/context.js'
 import type { Bell, ClusterEngine, ClusterSettings, Engine } from '../engine/engine.js'
 import type { SealedIds } from '../engine/sealed-ids.js'
+import { encodeWithin } from '../engine/session-file.js'
+import type { SessionRecord } from '../engine/session-store.js'
 import { unavailable } from '../nodes/unavailable.js'
 import type { EngineCall, EngineMethod, HostRef } from './host.js'
 
@@ -10,6 +12,8 @@ export interface HostedPlan {
   /** As errors and reports call it. */
   readonly name: string
   readonly settings: ClusterSettings
+  /** Bytes of one session; undefined: no bound that is known here. */
+  readonly maxBytes?: number | undefined
 }
 
 /** Milliseconds that the program has for an answer: it may have to ask a store. */
@@ -21,13 +25,19 @@ export class HostedEngine implements ClusterEngine {
   readonly settings: ClusterSettings
   readonly ids: SealedIds | undefined
   readonly #host: HostRef
+  readonly #maxBytes: number | undefined
   readonly #onBell = new Set<(bell: Bell) => void>()
 
-  constructor({ name, settings }: HostedPlan, host: HostRef, ids: SealedIds | undefined) {
+  constructor({ name, settings, maxBytes }: HostedPlan, host: HostRef, ids: SealedIds | undefined) {
     this.name = name
     this.settings = settings
     this.ids = ids
     this.#host = host
+    this.#maxBytes = maxBytes
+  }
+
+  check(record: SessionRecord): void {
+    if (this.#maxBytes !== undefined) encodeWithin(record, this.#maxBytes)
   }
 
   async open(ctx: ActorContext): Promise<Engine> {

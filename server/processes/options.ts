@@ -81,10 +81,10 @@ export function readProcessesOptions(module: URL, options: ProcessesOptions) {
 const spare = 5_000
 
 /** A lease is over only for a process that is about to be killed: the end of any other is known at once. */
-function hostedBy({ name, ids }: LocalEngineParts, blockedTimeout: number): NodeEngine {
+function hostedBy({ name, ids, maxBytes }: LocalEngineParts, blockedTimeout: number): NodeEngine {
   const lease = Math.min(longestLease, blockedTimeout + spare)
   const settings = { lease, keys: undefined, maxInbox: 10_000, isPrivate: true }
-  return { kind: 'hosted', name, settings, sealed: ids?.options }
+  return { kind: 'hosted', name, settings, maxBytes, sealed: ids?.options }
 }
 
 /** Milliseconds after which others take over from a process that is blocked, and not killed for that. */

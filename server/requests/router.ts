@@ -40,14 +40,15 @@ const handlers: { readonly [M in Served]: (params: Params<M>, scope: RouteScope)
   'resources/templates/list': ({ cursor }, scope) => scope.catalog.templates.page(cursor, scope),
   'resources/read': readResource,
   'resources/subscribe': subscribe,
-  'resources/unsubscribe': ({ uri }) => keep('resources/unsubscribe', (wishes) => wishes.unsubscribe(uri)),
+  'resources/unsubscribe': ({ uri }) =>
+    keep('resources/unsubscribe', (wishes) => void wishes.unsubscribe(uri)),
   'prompts/list': ({ cursor }, scope) => scope.catalog.prompts.page(cursor, scope),
   'prompts/get': getPrompt,
   'completion/complete': complete,
   'skills/list': listSkills,
   'skills/get': getSkill,
   'resources/directory/read': readDirectory,
-  'logging/setLevel': ({ level }) => keep('logging/setLevel', (wishes) => wishes.setLogLevel(level)),
+  'logging/setLevel': ({ level }) => keep('logging/setLevel', (wishes) => void wishes.setLogLevel(level)),
 }
 
 type ListPlan = readonly [kind: Component['kind'], field: string, key: string]

@@ -1,6 +1,6 @@
 import { McpError } from '../../protocol/wire/errors.js'
 import { isWantedLevel, type LoggingLevel } from '../../protocol/messages/logging.js'
-import { tooManyRequests } from '../base/errors.js'
+import { type ServerError, tooManyRequests } from '../base/errors.js'
 import { maxUriLength } from '../catalog/catalog.js'
 import { TurnoverMap } from '../../runtime/base/turnover.js'
 import type { WishesRecord } from '../engine/session-store.js'
@@ -11,6 +11,16 @@ const maxCharacters = 256 * 1024
 
 /** Tells whoever has to know that a resource is wanted; what it returns takes that back. */
 type Want = (uri: string) => (() => void) | undefined
+
+/** The error for a subscription with which no store could save the session any more. */
+export function noRoom(problem: ServerError): McpError {
+  const { maxBytes } = (problem.data ?? {}) as { readonly maxBytes?: number }
+  const bound = maxBytes === undefined ? '' : ` of ${maxBytes} bytes`
+  return new McpError(
+    tooManyRequests,
+    `the record of the session${bound} has no room for this subscription: unsubscribe from others first, or open another session`,
+  )
+}
 
 /** What the client of a session has chosen: its log level, and the resources it has subscribed to. */
 export class SessionWishes {
@@ -63,9 +73,12 @@ export class SessionWishes {
     return this.#subscriptions.keys()
   }
 
-  /** Throws McpError: 429 beyond 1,000 resources or 256 Ki characters, -32602 for an address beyond 8,192. */
-  subscribe(uri: string, want: Want): void {
-    if (this.isSubscribed(uri)) return
+  /**
+   * Answers what takes it back, unless it was there. Throws McpError: 429 beyond 1,000 resources or 256 Ki
+   * characters, -32602 for an address beyond 8,192.
+   */
+  subscribe(uri: string, want: Want): (() => void) | undefined {
+    if (this.isSubscribed(uri)) return undefined
     if (uri.length > maxUriLength)
       throw McpError.invalidParams(
         `params.uri: expected ${maxUriLength} characters at most, got ${uri.length}`,
@@ -78,6 +91,7 @@ export class SessionWishes {
         `the subscriptions of a session may have ${maxCharacters} characters`,
       )
     this.#add(uri, want)
+    return () => this.unsubscribe(uri)
   }
 
   unsubscribe(uri: string): void {

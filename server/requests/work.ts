@@ -20,7 +20,7 @@ export interface Work {
   /** It only waits for something else: it takes no place among the requests of its session at work. */
   readonly waits?: boolean
   /** Changes the session's wishes: done at once, and saved before the answer. */
-  readonly change?: (wishes: SessionWishes) => void
+  readonly change?: WishesChange
   run(ctx: ToolContext): object | Promise<object>
   timedOut(ms: number): object | McpError
   /** The result for a crash that is its own; absent, or without one, the answer is error -32603. */
@@ -45,7 +45,10 @@ export interface TaskRoutes {
   plan(request: JsonRpcRequest, scope: RouteScope): Work | undefined
 }
 
-export function keep(name: string, change: (wishes: SessionWishes) => void): Work {
+/** Answers what takes it back, if the session may have no room for it. */
+type WishesChange = (wishes: SessionWishes) => (() => void) | undefined
+
+export function keep(name: string, change: WishesChange): Work {
   return {
     name,
     timeout: undefined,

@@ -1,6 +1,6 @@
 import { normal } from '../../runtime/base/exit.js'
 import type { ActorContext } from '../../runtime/process/context.js'
-import { askStoreOf, saveInUse } from './saving.js'
+import { askStoreOf, mendIfRefused, saveInUse } from './saving.js'
 import { hibernated, recordSession, type Session } from './session.js'
 
 /** Milliseconds that a client has for its first message after `initialize`. */
@@ -32,8 +32,9 @@ function prepare(session: Session): void {
       session.saved = Math.max(session.saved, changes)
       if (self.alive) self.cast('hibernate', record.version)
     },
-    () => {
+    (error) => {
       session.isDrowsy = false // the next look tries again
+      mendIfRefused(session, error)
       if (session.version === record.version) session.lastSaved = lastSaved
     },
   )

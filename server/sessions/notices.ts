@@ -1,7 +1,6 @@
 import { buildRequest, type JsonRpcNotification } from '../../protocol/wire/jsonrpc.js'
 import type { Peer } from '../../transports/contract/contract.js'
 import type { NotificationHandler } from '../definitions/low-level.js'
-import { saveSeen } from './saving.js'
 import type { Session } from './session.js'
 import { nowhere } from '../runs/seat.js'
 import { SessionSeat } from './session-seat.js'
@@ -29,7 +28,7 @@ export function takeNotice(
   const handling = tasks.start(
     async (task) => {
       await handler(params, seat.enter(task))
-      await saveSeen(session, seat.saw)
+      await seat.saveSeen()
     },
     { name, link: self, timeout },
   )

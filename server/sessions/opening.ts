@@ -1,4 +1,5 @@
 import type { Dialect } from '../../protocol/dialects/dialect.js'
+import { McpError } from '../../protocol/wire/errors.js'
 import { unsupportedHandshake } from '../../protocol/stateless/era.js'
 import { fitResult } from '../../protocol/dialects/fit.js'
 import { buildResult, type JsonRpcRequest } from '../../protocol/wire/jsonrpc.js'
@@ -8,6 +9,8 @@ import { handshakesOf, haveHandshake, negotiate } from '../../protocol/dialects/
 import type { Peer, Response } from '../../transports/contract/contract.js'
 import type { Holdings } from '../holdings/holdings-actor.js'
 import type { SealedFacts } from '../engine/sealed-ids.js'
+import type { SessionRecord } from '../engine/session-store.js'
+import { refusedBy } from './session.js'
 import { ownerOf } from '../base/owner.js'
 
 /** Reads `initialize` and negotiates the revision. Throws McpError: -32602, or -32022 without a handshake. */
@@ -26,6 +29,14 @@ export function readOpening(
     facts: { revision, client, capabilities, ...(principal !== undefined && { principal }) },
     dialect,
   }
+}
+
+/** Throws McpError -32602 for a client that no store could save a session of. */
+export function checkRoom(record: SessionRecord, { store }: Pick<Holdings, 'store'>): void {
+  if (refusedBy(store, record) === undefined) return
+  const expected =
+    'expected less in clientInfo and capabilities: the record of a session has no room for them'
+  throw McpError.invalidParams(`params: ${expected}`)
 }
 
 /** The answer to `initialize` (specification: lifecycle). */

@@ -4,10 +4,14 @@ import { isPromise } from '../../runtime/base/promise.js'
 import type { TaskSupervisor } from '../../runtime/tasks/supervisor.js'
 import { recordSession, type Session } from './session.js'
 import type { Holdings } from '../holdings/holdings-actor.js'
-import { isSessionRecord } from '../engine/session-store.js'
+import type { ServerError } from '../base/errors.js'
+import { isRefusal } from '../engine/refusal.js'
+import { isSessionRecord, type SessionRecord } from '../engine/session-store.js'
 
 /** Milliseconds a store has for an answer. */
 const storeTime = 5_000
+/** Milliseconds to find the changes that a store refuses. */
+const mendTime = 30_000
 
 /** Asks a store in a task: it may be an author's, and throw, leave strays, or never answer. */
 export function askStore<Answer>(
@@ -29,12 +33,70 @@ export async function askStoreOf<Answer>(
   return settings.engine === undefined ? askStore(tasks, ask) : ask()
 }
 
-/** Saves what the session keeps. Rejects with what the store throws, and when it takes longer than 5 s. */
+/**
+ * Saves what the session keeps. Changes of state that the store refuses as such are undone, and those who have
+ * seen them find it in `session.undone`. Rejects with what the store throws otherwise, and when it takes longer
+ * than 5 s.
+ */
 export async function saveSession(session: Session): Promise<void> {
-  const { self, tasks, holdings, changes } = session
-  const record = await self.call('record')
-  const saving: unknown = holdings.store.save(record)
-  if (isPromise(saving)) await askStoreOf(holdings, tasks, () => saving)
+  const { changes } = session
+  do {
+    if (session.mending !== undefined) await session.mending
+    const seen = session.changes
+    const refused = await trySave(session, await session.self.call('record'))
+    if (refused !== undefined) session.mending ??= startMending(session, seen, refused)
+    else if (session.mending === undefined) return noteSaved(session, seen)
+    // what was just saved may be missing in what is tried meanwhile
+    await session.mending
+    // it may have begun before the last of them
+  } while (session.saved < changes)
+}
+
+/** A task of its own: whoever has begun it may end before. */
+function startMending(session: Session, seen: number, refused: ServerError): Promise<void> {
+  const how = { name: 'session store', timeout: mendTime, report: false }
+  const { result } = session.tasks.start(() => mend(session, seen, refused), how)
+  return result.finally(() => {
+    session.mending = undefined
+  })
+}
+
+/**
+ * Saves the changes of state one after the other, the oldest first, and undoes each that is refused: what others
+ * have changed stays. Rejects with the refusal if it is not the state that is refused.
+ */
+async function mend(session: Session, seen: number, refused: ServerError): Promise<void> {
+  const { self, state } = session
+  const { unsaved } = state
+  if (unsaved.length === 0 || (await trySave(session, await self.call('recordUpTo', 0)))) throw refused
+  for (const change of unsaved) {
+    const problem = await trySave(session, await self.call('recordUpTo', change))
+    if (problem !== undefined) await self.call('undo', { change, problem })
+  }
+  noteSaved(session, seen)
+}
+
+/** Answers why the store refuses the record as such. Rejects with anything else that it throws. */
+async function trySave(session: Session, record: SessionRecord): Promise<ServerError | undefined> {
+  const { tasks, holdings } = session
+  try {
+    const saving: unknown = holdings.store.save(record)
+    const refused = isPromise(saving)
+      ? await askStoreOf(holdings, tasks, () => Promise.resolve(saving).then(() => undefined, orRefusal))
+      : undefined
+    if (refused === undefined) session.state.noteSaved(record.state, record.version)
+    return refused
+  } catch (error) {
+    return orRefusal(error)
+  }
+}
+
+function orRefusal(error: unknown): ServerError {
+  if (isRefusal(error)) return error
+  throw error
+}
+
+function noteSaved(session: Session, changes: number): void {
   session.saved = Math.max(session.saved, changes)
 }
 
@@ -50,7 +112,14 @@ export function saveInUse(session: Session): void {
   const { tasks, holdings } = session
   if (!tasks.ref.alive) return
   const record = recordSession(session)
-  askStoreOf(holdings, tasks, () => holdings.store.save(record)).catch(() => {})
+  askStoreOf(holdings, tasks, () => holdings.store.save(record)).catch((error) =>
+    mendIfRefused(session, error),
+  )
+}
+
+/** Nobody waits for it: what a call has left that is over, or was cancelled, is undone. */
+export function mendIfRefused(session: Session, error: unknown): void {
+  if (isRefusal(error) && session.tasks.ref.alive) saveSession(session).catch(() => {})
 }
 
 /** Tells a shared store before the client hears that its notification was taken. Faults are reported. */

@@ -15,7 +15,8 @@ import { type ProcessRef, processOf, type RefOf } from '../../runtime/process/re
 import type { Sink, Peer, Response } from '../../transports/contract/contract.js'
 import { answerNow, encodedResult, refusal } from '../requests/answer.js'
 import type { OpenSessionFacts } from '../context/context.js'
-import { AskError } from '../base/errors.js'
+import type { StateValue } from '../context/session-state.js'
+import { AskError, type ServerError } from '../base/errors.js'
 import { route } from '../requests/router.js'
 import {
   hibernated,
@@ -100,11 +101,12 @@ export const sessionActor = defineActor({
       goOn(session, ctx)
     },
     read: (session, key: string) => session.state.read(key),
-    swap: (session, { key, version, value }: { key: string; version: number; value: unknown }) =>
-      // whoever has seen an older value runs again, with what may be less
-      (session.state.read(key).version === version ? unsavable(session, key, value) : undefined) ??
-      session.state.swap(key, version, value),
+    swap: (session, change: StateChange) => swap(session, change),
     record: (session) => recordSession(session),
+    /** The same without the changes of state that are not saved, but for those up to a number. */
+    recordUpTo: (session, change: number) => recordSession(session, change),
+    /** Takes a change of state back, which the store has refused. */
+    undo: (session, refused: { change: number; problem: ServerError }) => undo(session, refused),
     share: (session): Session => session,
     /** Ends it once it is idle, to be restored on another node. Answers whether it ends now. */
     leave(session, _nothing: undefined, ctx) {
@@ -175,6 +177,12 @@ export const sessionActor = defineActor({
   },
 })
 
+interface StateChange {
+  readonly key: string
+  readonly version: number
+  readonly value: unknown
+}
+
 export type SessionRef = RefOf<typeof sessionActor>
 
 function takeRequest(
@@ -221,6 +229,18 @@ function takeRequest(
 
 function answerAtOnce(session: Session, delivery: RequestDelivery, make: () => Response): Response {
   return answered(session, delivery, answerNow(delivery.request, session.dialect, session.origin, make))
+}
+
+/** Answers the number of the change, the value of somebody who came before, or why no store could save it. */
+function swap(session: Session, { key, version, value }: StateChange): StateValue | ServerError | number {
+  const { state } = session
+  // whoever has seen an older value runs again, with what may be less
+  const problem = state.read(key).version === version ? unsavable(session, key, value) : undefined
+  return problem ?? state.swap(key, version, value) ?? state.changes
+}
+
+function undo(session: Session, { change, problem }: { change: number; problem: ServerError }): void {
+  if (session.state.undo(change)) session.undone = session.undone.note(change, problem)
 }
 
 /** Asks the client over the stream of the request that asks (specification: transports). */

@@ -20,14 +20,16 @@ import { SessionQuestions } from './questions.js'
 import { SessionReaders } from './readers.js'
 import type { SessionRequest } from './work.js'
 import type { World } from '../../runtime/time/world.js'
-import { ServerError } from '../base/errors.js'
+import type { ServerError } from '../base/errors.js'
+import { isRefusal } from '../engine/refusal.js'
 import { SessionState } from '../context/session-state.js'
-import type { SessionRecord } from '../engine/session-store.js'
+import type { SessionRecord, SessionStore } from '../engine/session-store.js'
 import { tasksOf } from '../tasks/load.js'
 import type { McpTasks } from '../tasks/tasks.js'
 import type { Peer } from '../../transports/contract/contract.js'
 import { SessionWishes } from '../requests/session-wishes.js'
 import { WaitingLine } from '../base/waiting-line.js'
+import { Undone } from './undone.js'
 
 /** The end of a session that continues on another node: requests that had not begun go there. */
 export const moved = Object.freeze({ type: 'shutdown', detail: 'moved' } as const)
@@ -88,6 +90,10 @@ export class Session {
   /** Changes of state and wishes so far, and how many of them the store has acknowledged. */
   changes = 0
   saved = 0
+  /** Where those are told that have seen a change which is undone from now on. */
+  undone = new Undone()
+  /** The search for the change that the store refuses, while it lasts: other saves wait for it. */
+  mending: Promise<void> | undefined
   lastActive: number
   /** Whether its client has said anything since `initialize`, or reads. */
   isHeard: boolean
@@ -204,15 +210,18 @@ const itself: Peer = Object.freeze({ transport: '', headers: {}, remoteAddress: 
 /** What the former actor of a session may still be saving is older than what the next one saves. */
 const afterRestore = 1_000_000
 
-/** The record of a session as it is now, with the next version. */
-export function recordSession(session: Session): SessionRecord {
+/**
+ * The record of a session as it is now, with the next version. Of the changes of state that are not saved it has
+ * those up to a number, where one is given.
+ */
+export function recordSession(session: Session, upTo?: number): SessionRecord {
   session.version += session.step
   session.step = 1
   session.lastSaved = session.now()
-  return Object.freeze(recordOf(session))
+  return Object.freeze(recordOf(session, upTo))
 }
 
-function recordOf(session: Session): SessionRecord {
+function recordOf(session: Session, upTo?: number): SessionRecord {
   const { facts, state, readers, wishes } = session
   const { principal } = session.record
   return {
@@ -221,7 +230,7 @@ function recordOf(session: Session): SessionRecord {
     version: session.version,
     ...((session.isConfirmed || session.phase === 'ready') && { initialized: true as const }),
     catalog: readers.told,
-    state: Object.freeze(state.toRecord()),
+    state: Object.freeze(state.toRecord(upTo)),
     ...wishes.toRecord(),
   }
 }
@@ -230,10 +239,28 @@ function recordOf(session: Session): SessionRecord {
 export function unsavable(session: Session, key: string, value: unknown): ServerError | undefined {
   const { store } = session.holdings
   if (store.check === undefined || value === undefined) return undefined
+  return refusedBy(store, { ...recordOf(session), state: { ...session.state.toRecord(), [key]: value } })
+}
+
+/** Why no store could ever save the session with what its client wants now, if so. */
+export function unsavableWishes(session: Session): ServerError | undefined {
+  return refusedBy(session.holdings.store, recordOf(session))
+}
+
+/** What a session becomes by itself is no change that could be refused: it is asked about at its largest. */
+const largest = Object.freeze({
+  version: Number.MAX_SAFE_INTEGER,
+  catalog: Number.MAX_SAFE_INTEGER,
+  initialized: true,
+  logLevel: 'emergency',
+} as const)
+
+/** Why no store could ever save a session with this record, if so. */
+export function refusedBy(store: SessionStore, record: SessionRecord): ServerError | undefined {
   try {
-    store.check({ ...recordOf(session), state: { ...session.state.toRecord(), [key]: value } })
+    store.check?.({ ...record, ...largest })
   } catch (error) {
-    if (error instanceof ServerError && error.code === 'BAD_STATE') return error
+    if (isRefusal(error)) return error
     throw error
   }
   return undefined

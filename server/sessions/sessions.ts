@@ -24,7 +24,7 @@ import type { hooksActor } from './hooks-actor.js'
 import type { Asleep } from '../holdings/hibernation.js'
 import { hibernated, moved, noteSession, taken } from './session.js'
 import { type Delivery, sessionActor, type SessionInfo, type SessionRef } from './session-actor.js'
-import { answerOpening, readOpening } from './opening.js'
+import { answerOpening, checkRoom, readOpening } from './opening.js'
 import { type Known, SessionRecords } from './records.js'
 import { noSession, peerProblem } from './access.js'
 import { ownerOf } from '../base/owner.js'
@@ -112,6 +112,7 @@ export class Sessions {
       const { facts, dialect: negotiated } = readOpening(request, peer, this.#holdings)
       dialect = negotiated
       const known = this.#records.issue(facts)
+      checkRoom(known.record, this.#holdings)
       await this.#own(known.record.id, peer)
       const session = await this.#start(known, peer, false)
       begun = session

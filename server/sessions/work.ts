@@ -13,7 +13,8 @@ import { impersonalFacts } from '../base/work-facts.js'
 import type { Work } from '../requests/work.js'
 import { run } from '../runs/run.js'
 import type { RequestDelivery } from '../runs/seat.js'
-import { moved, type Session } from './session.js'
+import { noRoom } from '../requests/session-wishes.js'
+import { moved, type Session, unsavableWishes } from './session.js'
 import { SessionSeat } from './session-seat.js'
 
 export interface SessionRequest {
@@ -45,7 +46,7 @@ export function startWork(
   if (problem !== undefined) return settle(session, request, busy(message.id, problem), ctx)
   sink.negotiated?.(session.facts.revision)
   if (work.change !== undefined) {
-    work.change(session.wishes)
+    changeWishes(session, request, work.change)
     session.changes += 1
     seat.saw = session.changes
     session.readers.prune((uri) => session.wishes.isSubscribed(uri))
@@ -55,6 +56,21 @@ export function startWork(
   request.reply = ctx.defer()
   goOn(session, ctx)
   return request.reply
+}
+
+/** Throws McpError for what there is no room for: nothing of it stays. */
+function changeWishes(session: Session, request: SessionRequest, change: NonNullable<Work['change']>): void {
+  try {
+    const undo = change(session.wishes)
+    const problem = undo && unsavableWishes(session)
+    request.seat.undoWish = undo
+    if (problem === undefined) return
+    undo?.()
+    throw noRoom(problem)
+  } catch (error) {
+    session.waiting.delete(request)
+    throw error
+  }
 }
 
 /** Others wait already, or have all places, or handlers have had their time of this turn. */

@@ -1,0 +1,293 @@
+import * as assert from 'uvu/assert'
+import { durableObject, type ObjectStorage } from 'caduceus/fetch'
+import {
+  defineResource,
+  defineServer,
+  defineTool,
+  records,
+  type ServerEngine,
+  ServerError,
+  type SessionRecord,
+  type SessionStore,
+  startServer,
+  type ToolContext,
+} from 'caduceus/server'
+import { serveHttp } from 'caduceus/transports'
+import { suite, type TestContext } from '../../support/suite.js'
+import { RawClient } from '../_client.js'
+import { killAndWait } from '../_servers.js'
+
+const test = suite('sessions: state that a store refuses')
+
+/** How a store of an author refuses what is odd: by itself, or as what it writes with does. */
+const ways = {
+  'as JSON does': (record: SessionRecord) => void JSON.stringify(record),
+  'as JSON does, wrapped': (record: SessionRecord) => {
+    try {
+      JSON.stringify({ at: 1, record })
+    } catch (cause) {
+      throw new Error('the record could not be written', { cause })
+    }
+  },
+  'with BAD_STATE': (record: SessionRecord) => {
+    if (Object.values(record.state).some((value) => typeof value === 'bigint'))
+      throw new ServerError('BAD_STATE', 'no bigints')
+  },
+}
+const times = { 'at once': false, later: true }
+
+/** A store of an author, which writes with `write`. */
+function makeStore(write: (record: SessionRecord) => void, isLate: boolean) {
+  const kept = new Map<string, SessionRecord>()
+  const outage = { isOn: false }
+  const put = (record: SessionRecord): void => {
+    if (outage.isOn) throw new Error('the store is away')
+    write(record)
+    if ((kept.get(record.id)?.version ?? -1) < record.version) kept.set(record.id, record)
+  }
+  const store: SessionStore = {
+    load: (id) => kept.get(id),
+    save: isLate ? async (record) => put(record) : put,
+    delete: (id) => kept.delete(id),
+  }
+  return { store, outage, state: () => [...kept.values()][0]?.state }
+}
+
+/** Calls that are over when a test says so. */
+class Gate {
+  #open: (() => void) | undefined
+  #arrived: (() => void) | undefined
+  readonly arrived = new Promise<void>((resolve) => {
+    this.#arrived = resolve
+  })
+  readonly #opened = new Promise<void>((resolve) => {
+    this.#open = resolve
+  })
+
+  wait(): Promise<void> {
+    this.#arrived?.()
+    return this.#opened
+  }
+
+  open(): void {
+    this.#open?.()
+  }
+}
+
+const odd = 10n
+
+function toolsOf(gates: Readonly<Record<string, Gate>> = {}) {
+  const tool = (name: string, run: (ctx: ToolContext, text: string) => Promise<unknown>) =>
+    defineTool({
+      name,
+      session: true,
+      input: { type: 'object', properties: { text: { type: 'string' } } },
+      run: async ({ text = '' }, ctx) => String(await run(ctx, text)),
+    })
+  const append = (ctx: ToolContext, text: string): Promise<unknown> =>
+    ctx.update('words', (words = '') => `${words}${text}`)
+  return [
+    tool('append', append),
+    tool('read', (ctx) => ctx.get('words')),
+    tool('odd', async (ctx) => {
+      await ctx.update('odd', () => odd)
+      return 'taken'
+    }),
+    tool('oddWords', (ctx) => ctx.update('words', () => odd)),
+    tool('oddThenGood', async (ctx, text) => {
+      await ctx.update('words', () => odd)
+      return ctx.update('words', () => text)
+    }),
+    tool('goodThenOdd', async (ctx, text) => {
+      await append(ctx, text)
+      await ctx.update('words', () => odd)
+      return 'taken'
+    }),
+    tool('throws', async (ctx) => {
+      await ctx.update('odd', () => odd)
+      throw new Error('by itself')
+    }),
+    tool('deletes', async (ctx) => {
+      await ctx.update('words', () => undefined)
+      return ctx.update('odd', () => odd)
+    }),
+    tool('appendAndWait', async (ctx, text) => {
+      await append(ctx, text)
+      await gates.append?.wait()
+      return ctx.get('words')
+    }),
+    tool('oddAndWait', async (ctx) => {
+      await ctx.update('odd', () => odd)
+      await gates.odd?.wait()
+      return 'taken'
+    }),
+    tool('seeOddAndWait', async (ctx) => {
+      const seen = await ctx.get('odd')
+      await gates.see?.wait()
+      return seen
+    }),
+    tool('checked', async (ctx) => {
+      const problem = await ctx.update('odd', () => odd).catch((error: unknown) => error)
+      return problem instanceof ServerError ? `${problem.code}: ${problem.message}` : 'taken'
+    }),
+  ]
+}
+
+async function start(t: TestContext, engine: ServerEngine, gates?: Readonly<Record<string, Gate>>) {
+  const places = ['a', 'b'].map((name) =>
+    defineResource({ name, uri: `file:///${name.repeat(700)}`, read: () => 'text' }),
+  )
+  const definition = defineServer({
+    ...{ name: 'test', version: '1', tools: toolsOf(gates), resources: places },
+  })
+  const server = await startServer(definition, { transport: serveHttp(), logger: false, engine })
+  t.after(() => server.stop())
+  const client = await new RawClient(t, server.url).open()
+  return { server, client, places: places.map(({ uri }) => uri) }
+}
+
+async function isRefused(client: RawClient, tool: string, text = 'x'): Promise<void> {
+  const { result, error } = await client.call(tool, { text })
+  // a handler that throws has its own answer
+  const isTold = tool === 'throws' ? result?.isError === true : error?.code === -32603
+  assert.ok(isTold, `${tool} is answered ${JSON.stringify(result ?? error)}`)
+}
+
+for (const [way, write] of Object.entries(ways))
+  for (const [when, isLate] of Object.entries(times)) {
+    const how = `${way}, ${when}`
+
+    test(`${how}: it is undone, its call is told, and the next is saved`, async (t) => {
+      const { store, state } = makeStore(write, isLate)
+      const { server, client } = await start(t, records(store))
+      assert.is(await client.text('append', { text: 'a' }), 'a')
+      for (const tool of ['odd', 'oddWords', 'goodThenOdd', 'throws']) {
+        await isRefused(client, tool)
+        assert.equal(state(), { words: 'a' }, tool)
+        assert.is(await client.text('read'), 'a', tool)
+      }
+      assert.is(await client.text('append', { text: 'b' }), 'ab')
+      assert.is(await client.text('oddThenGood', { text: 'c' }), 'c')
+      assert.equal(state(), { words: 'c' })
+      await isRefused(client, 'deletes')
+      assert.equal(state(), {}, 'what came before it counts')
+      assert.is(await client.text('append', { text: 'd' }), 'd')
+      await killAndWait(server, 'test/base')
+      assert.is(await client.text('read'), 'd')
+    })
+
+    test(`${how}: of calls that meet, those fail that made or saw it`, async (t) => {
+      const { store, state } = makeStore(write, isLate)
+      const gates = { append: new Gate(), odd: new Gate(), see: new Gate() }
+      const { client } = await start(t, records(store), gates)
+      const first = client.call('appendAndWait', { text: 'a' })
+      await gates.append.arrived
+      const bad = client.call('oddAndWait')
+      await gates.odd.arrived
+      const seer = client.call('seeOddAndWait')
+      await gates.see.arrived
+      assert.is(await client.text('append', { text: 'b' }), 'ab', 'it is no matter of this call')
+      assert.equal(state(), { words: 'ab' })
+      for (const gate of Object.values(gates)) gate.open()
+      assert.is((await first).result?.content?.[0]?.text, 'ab')
+      assert.is((await bad).error?.code, -32603)
+      assert.is((await seer).error?.code, -32603, 'it would tell what is not there')
+      assert.is(await client.text('append', { text: 'c' }), 'abc')
+      assert.equal(state(), { words: 'abc' })
+    })
+
+    test(`${how}: a call that is cancelled leaves nothing in the way`, async (t) => {
+      const { store, state } = makeStore(write, isLate)
+      const gates = { odd: new Gate() }
+      const { client } = await start(t, records(store), gates)
+      const cancelled = client.call('oddAndWait').catch(() => undefined)
+      await gates.odd.arrived
+      const params = { requestId: client.lastId }
+      await client.post({ jsonrpc: '2.0', method: 'notifications/cancelled', params })
+      await cancelled
+      assert.is(await client.text('append', { text: 'a' }), 'a')
+      assert.equal(state(), { words: 'a' })
+    })
+  }
+
+test('while a store is away nothing is undone', async (t) => {
+  const { store, outage, state } = makeStore(ways['as JSON does'], true)
+  const { client } = await start(t, records(store))
+  outage.isOn = true
+  await isRefused(client, 'append', 'a')
+  await isRefused(client, 'odd')
+  outage.isOn = false
+  assert.is(await client.text('append', { text: 'b' }), 'ab', 'of both it keeps what can be saved')
+  assert.equal(state(), { words: 'ab' })
+})
+
+for (const [name, engineOf] of Object.entries({
+  'a check of an author': () => {
+    const { store, state } = makeStore(ways['as JSON does'], true)
+    return { engine: records({ ...store, check: ways['as JSON does'] }), state }
+  },
+  'a check that answers with a promise': () => {
+    const { store, state } = makeStore(() => {}, false)
+    const check = async (record: SessionRecord) => ways['as JSON does'](record)
+    return {
+      engine: records({ ...store, check: (record) => ('odd' in record.state ? check(record) : undefined) }),
+      state,
+    }
+  },
+  'the storage of an object': () => {
+    const { storage, state } = objectStorage()
+    return { engine: durableObject({ storage }), state }
+  },
+}))
+  test(`${name}: the tool itself is told`, async (t) => {
+    const { engine, state } = engineOf()
+    const { client } = await start(t, engine)
+    assert.is(await client.text('append', { text: 'a' }), 'a')
+    assert.match(await client.text('checked'), /^BAD_STATE: /)
+    assert.ok((await client.call('odd')).result?.isError)
+    assert.equal(state(), { words: 'a' })
+    assert.is(await client.text('append', { text: 'b' }), 'ab')
+    assert.equal(state(), { words: 'ab' })
+  })
+
+test('the storage of an object refuses what no row of it can hold', async (t) => {
+  const { storage, state } = objectStorage()
+  const { client } = await start(t, durableObject({ storage }))
+  const text = 'x'.repeat(1_000_000)
+  assert.is((await client.text('append', { text })).length, 1_000_000)
+  assert.ok((await client.call('append', { text })).result?.isError)
+  assert.is(String(state()?.words).length, 1_000_000)
+  assert.is((await client.text('append', { text: 'more' })).length, 1_000_004)
+})
+
+test('records: a check is a function', () => {
+  const { store } = makeStore(() => {}, false)
+  assert.throws(() => records({ ...store, check: 'size' as never }), /records: check: expected a function/)
+})
+
+/** What an engine asks of the SQLite of an object, with a map for its sessions. */
+function objectStorage() {
+  const rows = new Map<unknown, { version: unknown; record: unknown }>()
+  const answers: readonly (readonly [RegExp, (...bound: readonly unknown[]) => object[]])[] = [
+    [/^SELECT count/, () => [{ count: rows.size }]],
+    [/^SELECT secret/, () => [{ secret: 'x'.repeat(43) }]],
+    [/^SELECT (version|record) FROM caduceus_sessions/, (id) => [rows.get(id) ?? []].flat()],
+    [
+      /^INSERT OR REPLACE INTO caduceus_sessions/,
+      (id, version, record) => {
+        rows.set(id, { version, record })
+        return []
+      },
+    ],
+    [/^/, () => []],
+  ]
+  const exec = (query: string, ...bound: readonly unknown[]) => {
+    const [, answer] = answers.find(([pattern]) => pattern.test(query)) ?? []
+    return { toArray: () => answer?.(...bound) ?? [] }
+  }
+  const state = (): Record<string, unknown> | undefined =>
+    [...rows.values()].map(({ record }) => JSON.parse(String(record)).state)[0]
+  return { storage: { sql: { exec } } as ObjectStorage, state }
+}
+
+test.run()
