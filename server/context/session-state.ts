@@ -11,11 +11,20 @@ export interface StateValue {
 const nothing: Readonly<Record<string, never>> = Object.freeze({})
 const absent: StateValue = Object.freeze({ value: undefined, version: 0 })
 
-/** A change that no store has acknowledged. */
+/** A value that no store has acknowledged. */
 interface UnsavedChange {
   /** What is saved; undefined: nothing. */
-  before: unknown
+  readonly before: unknown
+  /** The number of the last change that is in what is saved. */
+  readonly since: number
   /** The number of the last change. */
+  readonly at: number
+}
+
+/** Changes of one key, of which nothing is left: those after one number, up to another. */
+export interface UndoneChanges {
+  readonly key: string
+  readonly since: number
   readonly at: number
 }
 
@@ -48,9 +57,9 @@ export class SessionState {
   swap(key: string, version: number, value: unknown): StateValue | undefined {
     const current = this.read(key)
     if (current.version !== version) return current
-    const { before } = this.#unsaved.get(key) ?? { before: current.value }
+    const { before, since } = this.#unsaved.get(key) ?? { before: current.value, since: this.#changes }
     this.#set(key, value)
-    this.#unsaved.set(key, { before, at: this.#changes })
+    this.#unsaved.set(key, { before, since, at: this.#changes })
     return undefined
   }
 
@@ -61,9 +70,9 @@ export class SessionState {
     for (const [key, value] of Object.entries(values)) this.#set(key, value)
   }
 
-  /** The values; of those that are not saved only the changes up to a number, where one is given. */
-  toRecord(upTo = Number.POSITIVE_INFINITY): Readonly<Record<string, unknown>> {
-    const later = upTo === Number.POSITIVE_INFINITY ? [] : [...this.#unsaved.entries()]
+  /** The values; what was changed after a number is as it is saved. */
+  toRecord(upTo = this.#changes): Readonly<Record<string, unknown>> {
+    const later = upTo >= this.#changes ? [] : [...this.#unsaved.entries()]
     const taken = new Map(later.flatMap(([key, { before, at }]) => (at > upTo ? [[key, before]] : [])))
     // most sessions keep nothing, and there may be many records
     if (this.#values.size === 0 && taken.size === 0) return nothing
@@ -72,29 +81,31 @@ export class SessionState {
     return Object.fromEntries([...values].filter(([, value]) => value !== undefined))
   }
 
-  /** The numbers of the changes that are not saved, the oldest first. */
+  /** The number of the last change of each value that is not saved, the oldest first. */
   get unsaved(): readonly number[] {
     return [...this.#unsaved.values()].map(({ at }) => at).sort((one, other) => one - other)
   }
 
-  /** These values were saved, as part of a record of this version. */
-  noteSaved(values: Readonly<Record<string, unknown>>, version: number): void {
+  /** What `toRecord` gave for a number is saved, in a record of this version. */
+  noteSaved(values: Readonly<Record<string, unknown>>, upTo: number, version: number): void {
     // a store keeps the newest, whichever it acknowledges last
     if (version < this.#savedVersion) return
     this.#savedVersion = version
-    for (const [key, unsaved] of [...this.#unsaved.entries()]) {
-      unsaved.before = Object.hasOwn(values, key) ? values[key] : undefined
-      if (Object.is(unsaved.before, this.read(key).value)) this.#unsaved.delete(key)
+    for (const [key, { before, at }] of [...this.#unsaved.entries()]) {
+      const saved = Object.hasOwn(values, key) ? values[key] : undefined
+      if (at <= upTo) this.#unsaved.delete(key)
+      else if (!Object.is(saved, before)) this.#unsaved.set(key, { before: saved, since: upTo, at })
     }
   }
 
-  /** Takes a change back, unless it is saved or changed again by now: then it answers false. */
-  undo(change: number): boolean {
+  /** Makes a value what is saved, unless it is saved or changed again since this change: then undefined. */
+  undo(change: number): UndoneChanges | undefined {
     const [key, unsaved] = [...this.#unsaved.entries()].find(([, { at }]) => at === change) ?? []
-    if (key === undefined || unsaved === undefined) return false
+    if (key === undefined || unsaved === undefined) return undefined
+    const { before, since, at } = unsaved
     this.#unsaved.delete(key)
-    this.#set(key, unsaved.before)
-    return true
+    this.#set(key, before)
+    return { key, since, at }
   }
 
   #set(key: string, value: unknown): void {

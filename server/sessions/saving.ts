@@ -6,7 +6,8 @@ import { recordSession, type Session } from './session.js'
 import type { Holdings } from '../holdings/holdings-actor.js'
 import type { ServerError } from '../base/errors.js'
 import { isRefusal } from '../engine/refusal.js'
-import { isSessionRecord, type SessionRecord } from '../engine/session-store.js'
+import { isSessionRecord } from '../engine/session-store.js'
+import type { Draft } from './session-actor.js'
 
 /** Milliseconds a store has for an answer. */
 const storeTime = 5_000
@@ -43,8 +44,8 @@ export async function saveSession(session: Session): Promise<void> {
   do {
     if (session.mending !== undefined) await session.mending
     const seen = session.changes
-    const refused = await trySave(session, await session.self.call('record'))
-    if (refused !== undefined) session.mending ??= startMending(session, seen, refused)
+    const refused = await trySave(session, await session.self.call('draft', undefined))
+    if (refused !== undefined) session.mending ??= startMending(session, refused)
     else if (session.mending === undefined) return noteSaved(session, seen)
     // what was just saved may be missing in what is tried meanwhile
     await session.mending
@@ -53,9 +54,9 @@ export async function saveSession(session: Session): Promise<void> {
 }
 
 /** A task of its own: whoever has begun it may end before. */
-function startMending(session: Session, seen: number, refused: ServerError): Promise<void> {
+function startMending(session: Session, refused: ServerError): Promise<void> {
   const how = { name: 'session store', timeout: mendTime, report: false }
-  const { result } = session.tasks.start(() => mend(session, seen, refused), how)
+  const { result } = session.tasks.start(() => mend(session, refused), how)
   return result.finally(() => {
     session.mending = undefined
   })
@@ -63,28 +64,32 @@ function startMending(session: Session, seen: number, refused: ServerError): Pro
 
 /**
  * Saves the changes of state one after the other, the oldest first, and undoes each that is refused: what others
- * have changed stays. Rejects with the refusal if it is not the state that is refused.
+ * have changed stays, and nobody changes anything meanwhile. Rejects with the refusal if it is not the state that
+ * is refused.
  */
-async function mend(session: Session, seen: number, refused: ServerError): Promise<void> {
+async function mend(session: Session, refused: ServerError): Promise<void> {
   const { self, state } = session
+  const before = await self.call('draft', 0)
+  // what was changed until now is done
+  const { changes } = session
   const { unsaved } = state
-  if (unsaved.length === 0 || (await trySave(session, await self.call('recordUpTo', 0)))) throw refused
+  if (unsaved.length === 0 || (await trySave(session, before)) !== undefined) throw refused
   for (const change of unsaved) {
-    const problem = await trySave(session, await self.call('recordUpTo', change))
+    const problem = await trySave(session, await self.call('draft', change))
     if (problem !== undefined) await self.call('undo', { change, problem })
   }
-  noteSaved(session, seen)
+  noteSaved(session, changes)
 }
 
 /** Answers why the store refuses the record as such. Rejects with anything else that it throws. */
-async function trySave(session: Session, record: SessionRecord): Promise<ServerError | undefined> {
+async function trySave(session: Session, { record, upTo }: Draft): Promise<ServerError | undefined> {
   const { tasks, holdings } = session
   try {
     const saving: unknown = holdings.store.save(record)
     const refused = isPromise(saving)
       ? await askStoreOf(holdings, tasks, () => Promise.resolve(saving).then(() => undefined, orRefusal))
       : undefined
-    if (refused === undefined) session.state.noteSaved(record.state, record.version)
+    if (refused === undefined) session.state.noteSaved(record.state, upTo, record.version)
     return refused
   } catch (error) {
     return orRefusal(error)

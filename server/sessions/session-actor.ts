@@ -103,8 +103,8 @@ export const sessionActor = defineActor({
     read: (session, key: string) => session.state.read(key),
     swap: (session, change: StateChange) => swap(session, change),
     record: (session) => recordSession(session),
-    /** The same without the changes of state that are not saved, but for those up to a number. */
-    recordUpTo: (session, change: number) => recordSession(session, change),
+    /** The same, of the state up to a change: what was changed after it is as it is saved. */
+    draft: (session, upTo: number | undefined): Draft => draft(session, upTo),
     /** Takes a change of state back, which the store has refused. */
     undo: (session, refused: { change: number; problem: ServerError }) => undo(session, refused),
     share: (session): Session => session,
@@ -231,16 +231,30 @@ function answerAtOnce(session: Session, delivery: RequestDelivery, make: () => R
   return answered(session, delivery, answerNow(delivery.request, session.dialect, session.origin, make))
 }
 
+/** A record, and the last change of state that is in it. */
+export interface Draft {
+  readonly record: SessionRecord
+  readonly upTo: number
+}
+
+function draft(session: Session, upTo = session.state.changes): Draft {
+  return { record: recordSession(session, upTo), upTo }
+}
+
 /** Answers the number of the change, the value of somebody who came before, or why no store could save it. */
 function swap(session: Session, { key, version, value }: StateChange): StateValue | ServerError | number {
   const { state } = session
   // whoever has seen an older value runs again, with what may be less
   const problem = state.read(key).version === version ? unsavable(session, key, value) : undefined
-  return problem ?? state.swap(key, version, value) ?? state.changes
+  const other = problem ?? state.swap(key, version, value)
+  if (other !== undefined) return other
+  session.changes += 1
+  return state.changes
 }
 
 function undo(session: Session, { change, problem }: { change: number; problem: ServerError }): void {
-  if (session.state.undo(change)) session.undone = session.undone.note(change, problem)
+  const undone = session.state.undo(change)
+  if (undone !== undefined) session.undone = session.undone.note(undone, problem)
 }
 
 /** Asks the client over the stream of the request that asks (specification: transports). */

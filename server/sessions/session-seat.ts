@@ -41,7 +41,7 @@ export class SessionSeat extends RunSeat {
   readonly #renews: boolean
   #steps: Steps | undefined
   /** The changes of state that it has made or seen, and what tells which of them are undone. */
-  #seen: Set<number> | undefined
+  #seen: Map<number, string> | undefined
   #from: Undone | undefined
 
   constructor(session: Session, delivery: RequestDelivery, options: SeatOptions) {
@@ -77,9 +77,9 @@ export class SessionSeat extends RunSeat {
     return this.#seen && this.#from?.problemOf(this.#seen)
   }
 
-  #see(change: number): void {
-    this.#seen ??= new Set()
-    this.#seen.add(change)
+  #see(key: string, change: number): void {
+    this.#seen ??= new Map()
+    this.#seen.set(change, key)
     this.saw = this.#session.changes
   }
 
@@ -162,21 +162,25 @@ export class SessionSeat extends RunSeat {
     this.checkOpen()
     this.#from ??= this.#session.undone
     const value = await this.#session.self.call('read', key)
-    this.#see(value.version)
+    this.#see(key, value.version)
     return value
   }
 
   async swap(key: string, version: number, value: unknown): Promise<StateValue | undefined> {
+    // while it is looked for what the store refuses nothing changes, or it might never be found
+    while (this.#session.mending !== undefined) await this.#session.mending.catch(() => {})
     this.checkOpen()
     this.#from ??= this.#session.undone
     const other = await this.#session.self.call('swap', { key, version, value })
     if (other instanceof ServerError) throw other
-    // what it has seen is not there any more, and nothing follows from it
+    // what it has seen is a part of its own change now, or it runs again
     this.#seen?.delete(version)
-    const isChanged = typeof other === 'number'
-    if (isChanged) this.#session.changes += 1
-    this.#see(isChanged ? other : other.version)
-    return isChanged ? undefined : other
+    if (typeof other !== 'number') {
+      this.#see(key, other.version)
+      return other
+    }
+    this.#see(key, other)
+    return undefined
   }
 
   get dialect(): Dialect {

@@ -11,6 +11,7 @@ import {
   type ServerOptions,
   type SessionRecord,
   startServer,
+  type ToolDefinition,
 } from 'caduceus/server'
 import { crash, record, until } from 'caduceus/testing'
 import { serveHttp } from 'caduceus/transports'
@@ -41,7 +42,7 @@ interface Held {
 async function start(
   t: TestContext,
   options: Partial<ServerOptions> & { readonly http?: object } = {},
-  tools = [count],
+  tools: readonly ToolDefinition[] = [count],
 ): Promise<Held> {
   const clock = createFakeClock()
   const timeouts = { idle, ...options.timeouts }
@@ -371,6 +372,30 @@ test('a session stays awake as long as it cannot be saved', async (t) => {
   await clock.advance(quiet)
   assert.equal(await asleep(server), [true])
   assert.is(await client.text('count'), '1')
+})
+
+test('what a call has left that the store refuses keeps no session awake', async (t) => {
+  const kept = new Map<string, string>()
+  const engine = records({
+    load: (id) => JSON.parse(kept.get(id) ?? 'null') as SessionRecord | undefined,
+    save: (saved) => kept.set(saved.id, JSON.stringify(saved)),
+    delete: (id) => void kept.delete(id),
+  })
+  const fails = defineTool({
+    name: 'fails',
+    async run(_args, ctx): Promise<string> {
+      await ctx.update('odd', () => 10n)
+      throw new Error('by itself')
+    },
+  })
+  const { clock, server } = await start(t, { engine }, [count, fails])
+  const client = await new RawClient(t, server.url).open()
+  assert.is(await client.text('count'), '1')
+  assert.is((await client.call('fails')).result?.isError, true)
+  await clock.advance(quiet)
+  await clock.advance(quiet)
+  assert.equal(await asleep(server), [true])
+  assert.is(await client.text('count'), '2')
 })
 
 test('a message that comes while a session is being saved keeps it awake', async (t) => {

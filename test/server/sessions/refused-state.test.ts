@@ -121,6 +121,12 @@ function toolsOf(gates: Readonly<Record<string, Gate>> = {}) {
       await gates.odd?.wait()
       return 'taken'
     }),
+    tool('pushAndWait', async (ctx, text) => {
+      const value = text === 'odd' ? odd : text
+      await ctx.update('list', (list: unknown[] = []) => [...list, value])
+      await gates[text]?.wait()
+      return 'pushed'
+    }),
     tool('seeOddAndWait', async (ctx) => {
       const seen = await ctx.get('odd')
       await gates.see?.wait()
@@ -209,6 +215,49 @@ for (const [way, write] of Object.entries(ways))
       assert.equal(state(), { words: 'a' })
     })
   }
+
+test('of calls that change one value, those fail whose change is undone with it', async (t) => {
+  const { store, state } = makeStore(ways['as JSON does'], true)
+  const gates = { b: new Gate(), odd: new Gate(), c: new Gate() }
+  const { client } = await start(t, records(store), gates)
+  assert.is(await client.text('pushAndWait', { text: 'a' }), 'pushed')
+  const calls: Promise<{ readonly error?: { readonly code: number } }>[] = []
+  for (const [text, gate] of Object.entries(gates)) {
+    calls.push(client.call('pushAndWait', { text }))
+    await gate.arrived
+  }
+  assert.is(await client.text('append', { text: 'd' }), 'd')
+  assert.equal(state(), { list: ['a'], words: 'd' })
+  for (const gate of Object.values(gates)) gate.open()
+  const codes = (await Promise.all(calls)).map(({ error }) => error?.code)
+  assert.equal(codes, [-32603, -32603, -32603], 'none of them is there')
+  assert.is(await client.text('pushAndWait', { text: 'e' }), 'pushed')
+  assert.equal(state(), { list: ['a', 'e'], words: 'd' })
+})
+
+test('a change that comes while it is looked for the odd one is made after it', async (t) => {
+  const { store, state } = makeStore(ways['as JSON does'], true)
+  const held = new Gate()
+  let wasRefused = false
+  const slow: SessionStore = {
+    ...store,
+    async save(record) {
+      const isOdd = (record.state.list as unknown[] | undefined)?.includes(odd) === true
+      if (!isOdd && wasRefused) await held.wait()
+      wasRefused ||= isOdd
+      return store.save(record)
+    },
+  }
+  const { client } = await start(t, records(slow))
+  const bad = client.call('pushAndWait', { text: 'odd' })
+  await held.arrived
+  const good = client.text('pushAndWait', { text: 'a' })
+  await client.ask('ping')
+  held.open()
+  assert.is((await bad).error?.code, -32603)
+  assert.is(await good, 'pushed')
+  assert.equal(state(), { list: ['a'] })
+})
 
 test('while a store is away nothing is undone', async (t) => {
   const { store, outage, state } = makeStore(ways['as JSON does'], true)
