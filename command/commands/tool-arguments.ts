@@ -40,7 +40,7 @@ export async function readToolArguments(
     const [name, text] = splitPair(word)
     if (!Object.hasOwn(properties, name) && schema.additionalProperties !== true && known.length > 0)
       throw new UsageError(
-        `${tool} has no argument ${name}${didYouMean(name, known)}: it takes ${known.join(', ')}`,
+        `${tool} has no argument ${name}${didYouMean(name, known)}: it takes ${someOf(known, ', ')}`,
       )
     const property = Object.hasOwn(properties, name) ? properties[name] : undefined
     given.push([name, await readField(name, text, property, read)])
@@ -48,8 +48,21 @@ export async function readToolArguments(
   const all = { ...whole, ...Object.fromEntries(given) }
   const missing = required.filter((name) => !Object.hasOwn(all, name))
   if (missing.length > 0)
-    throw new UsageError(`${tool} needs ${missing.map((name) => `${name}=VALUE`).join(' and ')}`)
+    throw new UsageError(
+      `${tool} needs ${someOf(
+        missing.map((name) => `${name}=VALUE`),
+        ' and ',
+      )}`,
+    )
   return all
+}
+
+/** Names that one line has. */
+const mostNames = 30
+
+function someOf(names: readonly string[], between: string): string {
+  const more = names.length > mostNames ? ` (and ${names.length - mostNames} more)` : ''
+  return `${names.slice(0, mostNames).join(between)}${more}`
 }
 
 /** A word that stands for a whole object, if it does. */

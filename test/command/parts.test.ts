@@ -1,5 +1,6 @@
 import * as assert from 'uvu/assert'
 import type { Picture } from 'caduceus/transports'
+import { readToolArguments } from '../../command/commands/tool-arguments.js'
 import { Scene, screenOf } from '../../command/terminal/scene.js'
 import { columnsOf, jsonText, oneLine, quoted, withoutBreaks } from '../../command/terminal/screen.js'
 import { splitWords } from '../../command/terminal/split-words.js'
@@ -11,6 +12,18 @@ const test = suite('parts of the command')
 test('quotes keep words together, and an object is one word', () => {
   assert.equal(splitWords(`echo message="a \\"b\\" c" d='e f'`), ['echo', 'message=a "b" c', 'd=e f'])
   assert.equal(splitWords('call echo {"message": "a  b"}'), ['call', 'echo', '{"message": "a  b"}'])
+})
+
+test('of very many arguments one line names some', async () => {
+  const names = Array.from({ length: 20_000 }, (_, at) => `a${at}`)
+  const properties = Object.fromEntries(names.map((name) => [name, {}]))
+  const problem = async (words: readonly string[]): Promise<string> =>
+    readToolArguments(words, 'wide', { properties, required: names }, { read: async () => Buffer.of() }).then(
+      String,
+      String,
+    )
+  assert.match(await problem(['b=1']), /it takes a0, a1, .*, a29 \(and 19970 more\)$/)
+  assert.match(await problem(['a1=1']), /needs a0=VALUE and a2=VALUE .* \(and 19969 more\)$/)
 })
 
 test('a question cannot put words into our mouth', () => {

@@ -20,10 +20,14 @@ const ofOthers =
 const ofBrowsers =
   /^(?:.+https?|brave(?:-.*)?|chrome.*|duckduckgo|edge|firefox(?:-.*)?|focus|googlechrome.*|microsoft-edge.*|moz-.*|opera(?:-.*)?|safari(?:-.*)?|vivaldi(?:-.*)?|x-safari.*):$/
 
-/** Whether codes may not be sent there: plain http elsewhere, and a scheme that hides another address. */
+/**
+ * Whether codes may not be sent there: plain http elsewhere, a scheme that hides another address, and a name
+ * before the host, which reads as the host.
+ */
 export function isForbidden(address: string): boolean {
   if (!URL.canParse(address)) return true
   const url = new URL(address)
+  if (url.username !== '' || url.password !== '') return true
   if (url.protocol === 'http:') return !isOnDevice(url)
   if (url.protocol === 'https:') return false
   if (ofOthers.test(url.protocol) || ofBrowsers.test(url.protocol)) return true

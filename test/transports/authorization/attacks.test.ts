@@ -471,6 +471,7 @@ test('bad registrations are refused: scripts, fragments, plain http elsewhere', 
     'search-ms:query=x',
     'ftp://evil.example/cb',
     'wss://evil.example/cb',
+    'https://claude.ai:x@evil.example/cb',
     'x',
   ])
     assert.is((await register({ redirect_uris: [uri] })).error, 'invalid_redirect_uri', uri)
