@@ -19,7 +19,8 @@ export interface ClusterEngine {
   /**
    * Throws for a session that `save` would never take, such as one that is too large: asked at once, before a
    * change counts, so that `ctx.update` rejects with BAD_STATE. The record may be a little larger than the one to
-   * be saved. Without it, a change that `save` refuses with ServerError BAD_STATE is undone, and its call fails.
+   * be saved. After what `save` refuses with ServerError BAD_STATE the session is as it was saved last,
+   * and its calls under way fail.
    */
   check?(record: SessionRecord): void
   /**

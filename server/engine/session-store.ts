@@ -54,8 +54,8 @@ export interface SessionStore {
   /**
    * Throws for a record that no `save` would ever take, such as one that is too large: asked at once, before a
    * change counts, so that `ctx.update` rejects with BAD_STATE. The record may be a little larger than the one
-   * to be saved. Without it, a change that `save` refuses (BAD_STATE, or what `JSON.stringify` throws) is undone,
-   * and its call fails.
+   * to be saved. After what `save` refuses (BAD_STATE, or what `JSON.stringify` throws) the session is as it was
+   * saved last, and its calls under way fail.
    */
   check?(record: SessionRecord): void
 }

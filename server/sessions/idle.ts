@@ -1,6 +1,6 @@
 import { normal } from '../../runtime/base/exit.js'
 import type { ActorContext } from '../../runtime/process/context.js'
-import { askStoreOf, mendIfRefused, saveInUse } from './saving.js'
+import { askStoreOf, restoreIf, saveInUse } from './saving.js'
 import { hibernated, recordSession, type Session } from './session.js'
 
 /** Milliseconds that a client has for its first message after `initialize`. */
@@ -34,7 +34,7 @@ function prepare(session: Session): void {
     },
     (error) => {
       session.isDrowsy = false // the next look tries again
-      mendIfRefused(session, error)
+      restoreIf(session, error)
       if (session.version === record.version) session.lastSaved = lastSaved
     },
   )

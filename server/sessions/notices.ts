@@ -1,6 +1,7 @@
 import { buildRequest, type JsonRpcNotification } from '../../protocol/wire/jsonrpc.js'
 import type { Peer } from '../../transports/contract/contract.js'
 import type { NotificationHandler } from '../definitions/low-level.js'
+import { restoreIf, saveSeen } from './saving.js'
 import type { Session } from './session.js'
 import { nowhere } from '../runs/seat.js'
 import { SessionSeat } from './session-seat.js'
@@ -28,7 +29,10 @@ export function takeNotice(
   const handling = tasks.start(
     async (task) => {
       await handler(params, seat.enter(task))
-      await seat.saveSeen()
+      await saveSeen(session, seat.saw).catch((error) => {
+        restoreIf(session, error)
+        throw error
+      })
     },
     { name, link: self, timeout },
   )

@@ -15,16 +15,17 @@ import { type ProcessRef, processOf, type RefOf } from '../../runtime/process/re
 import type { Sink, Peer, Response } from '../../transports/contract/contract.js'
 import { answerNow, encodedResult, refusal } from '../requests/answer.js'
 import type { OpenSessionFacts } from '../context/context.js'
-import type { StateValue } from '../context/session-state.js'
-import { AskError, type ServerError } from '../base/errors.js'
+import { AskError } from '../base/errors.js'
 import { route } from '../requests/router.js'
 import {
+  afterRestore,
   hibernated,
   noteAllUpdated,
   noteMissed,
   noteSession,
   openSession,
   recordSession,
+  refused,
   unsavable,
   type Session,
   type SessionInput,
@@ -101,12 +102,11 @@ export const sessionActor = defineActor({
       goOn(session, ctx)
     },
     read: (session, key: string) => session.state.read(key),
-    swap: (session, change: StateChange) => swap(session, change),
+    swap: (session, { key, version, value }: { key: string; version: number; value: unknown }) =>
+      // whoever has seen an older value runs again, with what may be less
+      (session.state.read(key).version === version ? unsavable(session, key, value) : undefined) ??
+      session.state.swap(key, version, value),
     record: (session) => recordSession(session),
-    /** The same, of the state up to a change: what was changed after it is as it is saved. */
-    draft: (session, upTo: number | undefined): Draft => draft(session, upTo),
-    /** Takes a change of state back, which the store has refused. */
-    undo: (session, refused: { change: number; problem: ServerError }) => undo(session, refused),
     share: (session): Session => session,
     /** Ends it once it is idle, to be restored on another node. Answers whether it ends now. */
     leave(session, _nothing: undefined, ctx) {
@@ -169,6 +169,8 @@ export const sessionActor = defineActor({
     },
     /** Its record of this version is saved. */
     hibernate,
+    /** No store could save it as it is. */
+    refused: (_session, _nothing: undefined, ctx) => ctx.stop(refused),
   },
   info: {
     exit: (session, { from }, ctx) => taskEnded(session, from, ctx),
@@ -176,12 +178,6 @@ export const sessionActor = defineActor({
       question === undefined ? lookAtUse(session, ctx) : session.questions.expire(question as RequestId),
   },
 })
-
-interface StateChange {
-  readonly key: string
-  readonly version: number
-  readonly value: unknown
-}
 
 export type SessionRef = RefOf<typeof sessionActor>
 
@@ -229,32 +225,6 @@ function takeRequest(
 
 function answerAtOnce(session: Session, delivery: RequestDelivery, make: () => Response): Response {
   return answered(session, delivery, answerNow(delivery.request, session.dialect, session.origin, make))
-}
-
-/** A record, and the last change of state that is in it. */
-export interface Draft {
-  readonly record: SessionRecord
-  readonly upTo: number
-}
-
-function draft(session: Session, upTo = session.state.changes): Draft {
-  return { record: recordSession(session, upTo), upTo }
-}
-
-/** Answers the number of the change, the value of somebody who came before, or why no store could save it. */
-function swap(session: Session, { key, version, value }: StateChange): StateValue | ServerError | number {
-  const { state } = session
-  // whoever has seen an older value runs again, with what may be less
-  const problem = state.read(key).version === version ? unsavable(session, key, value) : undefined
-  const other = problem ?? state.swap(key, version, value)
-  if (other !== undefined) return other
-  session.changes += 1
-  return state.changes
-}
-
-function undo(session: Session, { change, problem }: { change: number; problem: ServerError }): void {
-  const undone = session.state.undo(change)
-  if (undone !== undefined) session.undone = session.undone.note(undone, problem)
 }
 
 /** Asks the client over the stream of the request that asks (specification: transports). */
@@ -331,6 +301,8 @@ function adopt(session: Session, record: SessionRecord): void {
   session.isConfirmed ||= record.initialized === true
   if (record.version > session.version) {
     session.version = record.version
+    // what was counted here since, and not saved, would hide from the others what is saved next
+    session.step = afterRestore
     session.state.adopt(record.state)
     const before = new Set(session.wishes.subscriptions)
     session.wishes.adopt(record, (uri) => wantFor(session.holdings, uri, record.id))

@@ -10,16 +10,15 @@ import type { AskMethod, AskOptions } from '../context/ask.js'
 import { AskError, ServerError } from '../base/errors.js'
 import { readersOf } from '../base/read-options.js'
 import { workFacts } from '../base/work-facts.js'
+import { isRefusal } from '../engine/refusal.js'
 import { refusal, tryAgain } from '../requests/answer.js'
 import { noRoom } from '../requests/session-wishes.js'
-import { isRefusal } from '../engine/refusal.js'
 import { readQuestion } from '../requests/question.js'
 import { type RequestDelivery, RunSeat } from '../runs/seat.js'
 import { adoptConfirmation, saveSeen, saveSession } from './saving.js'
 import type { Session } from './session.js'
 import type { StateValue } from '../context/session-state.js'
 import { Steps } from '../context/steps.js'
-import type { Undone } from './undone.js'
 
 interface SeatOptions {
   readonly name: string
@@ -33,16 +32,15 @@ export class SessionSeat extends RunSeat {
   readonly delivery: RequestDelivery
   /** What the session had changed when this run last looked. */
   saw = 0
-  /** Takes back what this request has its session want, if no store can save it with that. */
-  undoWish: (() => void) | undefined
+  /** Whether it has its session want something that it has not wanted before. */
+  isWish = false
+  /** Whether the store has refused what the session is now: it ends with the answer. */
+  isRefused = false
   readonly #session: Session
   readonly #silent: string | undefined
   /** Whether the session is saved also without a change, so that the store sees that it is in use. */
   readonly #renews: boolean
   #steps: Steps | undefined
-  /** The changes of state that it has made or seen, and what tells which of them are undone. */
-  #seen: Map<number, string> | undefined
-  #from: Undone | undefined
 
   constructor(session: Session, delivery: RequestDelivery, options: SeatOptions) {
     super(session, options)
@@ -59,49 +57,25 @@ export class SessionSeat extends RunSeat {
 
   /** Nothing is lost that a client knows of, also no change of another request. */
   override keep(response: Response): Response | Promise<Response> {
-    const mustSave = this.saw > this.#session.saved || this.#renews
-    return mustSave || this.#undone !== undefined ? this.#save(response) : response
-  }
-
-  /**
-   * Saves what it has seen. Rejects with what the store throws, and with BAD_STATE where the store has refused a
-   * change that it has made or seen, which is undone.
-   */
-  async saveSeen(): Promise<boolean> {
-    const wasSaved = await saveSeen(this.#session, this.saw)
-    if (this.#undone !== undefined) throw this.#undone
-    return wasSaved
-  }
-
-  get #undone(): ServerError | undefined {
-    return this.#seen && this.#from?.problemOf(this.#seen)
-  }
-
-  #see(key: string, change: number): void {
-    this.#seen ??= new Map()
-    this.#seen.set(change, key)
-    this.saw = this.#session.changes
+    return this.saw > this.#session.saved || this.#renews ? this.#save(response) : response
   }
 
   async #save(response: Response): Promise<Response> {
     const session = this.#session
-    const wasSaved = await this.saveSeen().catch((error) => {
-      if (isRefusal(error) && this.undoWish !== undefined) return error
+    const wasSaved = await saveSeen(session, this.saw).catch((error) => {
+      this.isRefused = isRefusal(error)
+      if (this.isRefused && this.isWish) return refusal(this.requestId, noRoom(error), this.dialect)
       if (!isAway(error)) throw error
       return undefined
     })
-    if (wasSaved instanceof ServerError) return this.#refuseWish(wasSaved)
+    if (typeof wasSaved === 'object') return wasSaved
     if (wasSaved === undefined) return tryAgain(this.requestId, 'The change could not be saved yet')
     // without a change nothing is lost: the next time is soon enough
-    if (!wasSaved && this.#renews) await saveSession(session).catch(() => {})
+    if (!wasSaved && this.#renews)
+      await saveSession(session).catch((error) => {
+        this.isRefused = isRefusal(error)
+      })
     return response
-  }
-
-  #refuseWish(problem: ServerError): Response {
-    this.undoWish?.()
-    const { readers, wishes } = this.#session
-    readers.prune((uri) => wishes.isSubscribed(uri))
-    return refusal(this.requestId, noRoom(problem), this.dialect)
   }
 
   override about(): WorkFacts {
@@ -160,27 +134,18 @@ export class SessionSeat extends RunSeat {
 
   async read(key: string): Promise<StateValue> {
     this.checkOpen()
-    this.#from ??= this.#session.undone
     const value = await this.#session.self.call('read', key)
-    this.#see(key, value.version)
+    this.saw = this.#session.changes
     return value
   }
 
   async swap(key: string, version: number, value: unknown): Promise<StateValue | undefined> {
-    // while it is looked for what the store refuses nothing changes, or it might never be found
-    while (this.#session.mending !== undefined) await this.#session.mending.catch(() => {})
     this.checkOpen()
-    this.#from ??= this.#session.undone
     const other = await this.#session.self.call('swap', { key, version, value })
     if (other instanceof ServerError) throw other
-    // what it has seen is a part of its own change now, or it runs again
-    this.#seen?.delete(version)
-    if (typeof other !== 'number') {
-      this.#see(key, other.version)
-      return other
-    }
-    this.#see(key, other)
-    return undefined
+    if (other === undefined) this.#session.changes += 1
+    this.saw = this.#session.changes
+    return other
   }
 
   get dialect(): Dialect {

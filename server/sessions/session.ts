@@ -29,8 +29,9 @@ import type { McpTasks } from '../tasks/tasks.js'
 import type { Peer } from '../../transports/contract/contract.js'
 import { SessionWishes } from '../requests/session-wishes.js'
 import { WaitingLine } from '../base/waiting-line.js'
-import { Undone } from './undone.js'
 
+/** The end of a session whose store refuses what it has become: it comes back as it was saved last. */
+export const refused = Object.freeze({ type: 'shutdown', detail: 'refused' } as const)
 /** The end of a session that continues on another node: requests that had not begun go there. */
 export const moved = Object.freeze({ type: 'shutdown', detail: 'moved' } as const)
 /** The end of a process whose session hibernates: its next message brings it back. */
@@ -90,10 +91,6 @@ export class Session {
   /** Changes of state and wishes so far, and how many of them the store has acknowledged. */
   changes = 0
   saved = 0
-  /** Where those are told that have seen a change which is undone from now on. */
-  undone = new Undone()
-  /** The search for the change that the store refuses, while it lasts: other saves wait for it. */
-  mending: Promise<void> | undefined
   lastActive: number
   /** Whether its client has said anything since `initialize`, or reads. */
   isHeard: boolean
@@ -208,20 +205,17 @@ export function wantFor({ catalog }: Holdings, uri: string, session: string): ((
 const itself: Peer = Object.freeze({ transport: '', headers: {}, remoteAddress: undefined, trusted: true })
 
 /** What the former actor of a session may still be saving is older than what the next one saves. */
-const afterRestore = 1_000_000
+export const afterRestore = 1_000_000
 
-/**
- * The record of a session as it is now, with the next version. Of the changes of state that are not saved it has
- * those up to a number, where one is given.
- */
-export function recordSession(session: Session, upTo?: number): SessionRecord {
+/** The record of a session as it is now, with the next version. */
+export function recordSession(session: Session): SessionRecord {
   session.version += session.step
   session.step = 1
   session.lastSaved = session.now()
-  return Object.freeze(recordOf(session, upTo))
+  return Object.freeze(recordOf(session))
 }
 
-function recordOf(session: Session, upTo?: number): SessionRecord {
+function recordOf(session: Session): SessionRecord {
   const { facts, state, readers, wishes } = session
   const { principal } = session.record
   return {
@@ -230,7 +224,7 @@ function recordOf(session: Session, upTo?: number): SessionRecord {
     version: session.version,
     ...((session.isConfirmed || session.phase === 'ready') && { initialized: true as const }),
     catalog: readers.told,
-    state: Object.freeze(state.toRecord(upTo)),
+    state: Object.freeze(state.toRecord()),
     ...wishes.toRecord(),
   }
 }

@@ -14,7 +14,7 @@ import type { Work } from '../requests/work.js'
 import { run } from '../runs/run.js'
 import type { RequestDelivery } from '../runs/seat.js'
 import { noRoom } from '../requests/session-wishes.js'
-import { moved, type Session, unsavableWishes } from './session.js'
+import { moved, refused, type Session, unsavableWishes } from './session.js'
 import { SessionSeat } from './session-seat.js'
 
 export interface SessionRequest {
@@ -63,7 +63,7 @@ function changeWishes(session: Session, request: SessionRequest, change: NonNull
   try {
     const undo = change(session.wishes)
     const problem = undo && unsavableWishes(session)
-    request.seat.undoWish = undo
+    request.seat.isWish = undo !== undefined
     if (problem === undefined) return
     undo?.()
     throw noRoom(problem)
@@ -193,7 +193,8 @@ function settle(
   session.lastActive = session.now()
   answered(session, seat.delivery, response, arrivedAt)
   reply?.resolve(response)
-  if (session.isLeaving) leaveIfIdle(session, ctx)
+  if (seat.isRefused) ctx.stop(refused)
+  else if (session.isLeaving) leaveIfIdle(session, ctx)
   return response
 }
 

@@ -1,14 +1,13 @@
 import * as assert from 'uvu/assert'
 import { allRevisions, dialect20241105, dialect20251125 } from 'caduceus/protocol'
 import { systemWorld } from 'caduceus/runtime'
-import { definePrompt, defineServer, defineTool, ServerError, type SessionRecord } from 'caduceus/server'
+import { definePrompt, defineServer, defineTool, type SessionRecord } from 'caduceus/server'
 import { mergedAssigns, SessionFrame } from '../../../server/context/session-frame.js'
 import { Catalog } from '../../../server/catalog/catalog.js'
 import { type Holdings, RestoreLimit } from '../../../server/holdings/holdings-actor.js'
 import { SessionRecords } from '../../../server/sessions/records.js'
 import { SessionReaders } from '../../../server/sessions/readers.js'
 import { SessionState } from '../../../server/context/session-state.js'
-import { Undone } from '../../../server/sessions/undone.js'
 import { SessionWishes } from '../../../server/requests/session-wishes.js'
 import { place } from '../../runtime/tasks/_tasks.js'
 import { heapInUse } from '../../support/collected.js'
@@ -112,49 +111,6 @@ test('a newer state of another program replaces the local one', () => {
   state.adopt({ b: 3 })
   assert.equal([state.toRecord(), state.read('a').value], [{ b: 3 }, undefined])
   assert.is(state.swap('b', seen.version, 4)?.value, 3, 'who has seen the old one is told')
-})
-
-test('a change of state is taken back to what was saved last', () => {
-  const state = new SessionState({ a: 1 })
-  const change = (key: string, value: unknown): number => {
-    state.swap(key, state.read(key).version, value)
-    return state.changes
-  }
-  const first = change('a', 2)
-  const older = state.toRecord()
-  const second = change('a', 3)
-  const other = change('b', 4)
-  assert.equal(state.unsaved, [second, other])
-  assert.equal(
-    [0, first, second, other].map((upTo) => state.toRecord(upTo)),
-    [{ a: 1 }, { a: 1 }, { a: 3 }, { a: 3, b: 4 }],
-  )
-  assert.is(state.undo(first), undefined, 'it was changed again')
-  state.noteSaved(older, first, 1)
-  assert.equal(state.toRecord(0), { a: 2 })
-  state.noteSaved({ a: 3 }, second, 3)
-  state.noteSaved(older, first, 2)
-  assert.is(state.undo(second), undefined, 'it is saved, though an older save ended later')
-  assert.equal(state.undo(other), { key: 'b', since: second, at: other })
-  assert.equal([state.toRecord(), state.unsaved], [{ a: 3 }, []])
-  const seen = state.read('a')
-  const gone = change('a', undefined)
-  assert.equal([state.toRecord(0), state.toRecord()], [{ a: 3 }, {}])
-  state.undo(gone)
-  assert.is(state.swap('a', seen.version, 5)?.value, 3, 'who has seen it before runs again')
-})
-
-test('whoever has seen a change that is undone is told, and nobody else', () => {
-  const problem = new ServerError('BAD_STATE', 'it is odd')
-  const before = new Undone()
-  const after = before
-    .note({ key: 'a', since: 1, at: 3 }, problem)
-    .note({ key: 'b', since: 3, at: 4 }, problem)
-  const told = (from: Undone, key: string): boolean[] =>
-    [1, 2, 3, 4, 5].map((change) => from.problemOf(new Map([[change, key]])) === problem)
-  assert.equal(told(before, 'a'), [false, true, true, false, false])
-  assert.equal(told(before, 'b'), [false, false, false, true, false])
-  assert.equal(told(after, 'a'), [false, false, false, false, false])
 })
 
 test('a third crash within five seconds is too many, and quiet sessions are forgotten', () => {

@@ -7,6 +7,7 @@ import {
   records,
   type ServerEngine,
   ServerError,
+  type SessionHooks,
   type SessionRecord,
   type SessionStore,
   startServer,
@@ -121,17 +122,6 @@ function toolsOf(gates: Readonly<Record<string, Gate>> = {}) {
       await gates.odd?.wait()
       return 'taken'
     }),
-    tool('pushAndWait', async (ctx, text) => {
-      const value = text === 'odd' ? odd : text
-      await ctx.update('list', (list: unknown[] = []) => [...list, value])
-      await gates[text]?.wait()
-      return 'pushed'
-    }),
-    tool('seeOddAndWait', async (ctx) => {
-      const seen = await ctx.get('odd')
-      await gates.see?.wait()
-      return seen
-    }),
     tool('checked', async (ctx) => {
       const problem = await ctx.update('odd', () => odd).catch((error: unknown) => error)
       return problem instanceof ServerError ? `${problem.code}: ${problem.message}` : 'taken'
@@ -139,12 +129,18 @@ function toolsOf(gates: Readonly<Record<string, Gate>> = {}) {
   ]
 }
 
-async function start(t: TestContext, engine: ServerEngine, gates?: Readonly<Record<string, Gate>>) {
+async function start(
+  t: TestContext,
+  engine: ServerEngine,
+  gates?: Readonly<Record<string, Gate>>,
+  session?: SessionHooks,
+) {
   const places = ['a', 'b'].map((name) =>
     defineResource({ name, uri: `file:///${name.repeat(700)}`, read: () => 'text' }),
   )
   const definition = defineServer({
     ...{ name: 'test', version: '1', tools: toolsOf(gates), resources: places },
+    ...(session !== undefined && { session }),
   })
   const server = await startServer(definition, { transport: serveHttp(), logger: false, engine })
   t.after(() => server.stop())
@@ -163,11 +159,11 @@ for (const [way, write] of Object.entries(ways))
   for (const [when, isLate] of Object.entries(times)) {
     const how = `${way}, ${when}`
 
-    test(`${how}: it is undone, its call is told, and the next is saved`, async (t) => {
+    test(`${how}: its call is told, and the session is as it was saved last`, async (t) => {
       const { store, state } = makeStore(write, isLate)
       const { server, client } = await start(t, records(store))
       assert.is(await client.text('append', { text: 'a' }), 'a')
-      for (const tool of ['odd', 'oddWords', 'goodThenOdd', 'throws']) {
+      for (const tool of ['odd', 'oddWords', 'goodThenOdd', 'deletes']) {
         await isRefused(client, tool)
         assert.equal(state(), { words: 'a' }, tool)
         assert.is(await client.text('read'), 'a', tool)
@@ -175,34 +171,27 @@ for (const [way, write] of Object.entries(ways))
       assert.is(await client.text('append', { text: 'b' }), 'ab')
       assert.is(await client.text('oddThenGood', { text: 'c' }), 'c')
       assert.equal(state(), { words: 'c' })
-      await isRefused(client, 'deletes')
-      assert.equal(state(), {}, 'what came before it counts')
-      assert.is(await client.text('append', { text: 'd' }), 'd')
       await killAndWait(server, 'test/base')
-      assert.is(await client.text('read'), 'd')
+      assert.is(await client.text('append', { text: 'd' }), 'cd')
     })
 
-    test(`${how}: of calls that meet, those fail that made or saw it`, async (t) => {
+    test(`${how}: all calls of its session that are under way are told`, async (t) => {
       const { store, state } = makeStore(write, isLate)
-      const gates = { append: new Gate(), odd: new Gate(), see: new Gate() }
+      const gates = { append: new Gate(), odd: new Gate() }
       const { client } = await start(t, records(store), gates)
-      const first = client.call('appendAndWait', { text: 'a' })
+      assert.is(await client.text('append', { text: 'a' }), 'a')
+      const first = client.call('appendAndWait', { text: 'b' })
       await gates.append.arrived
       const bad = client.call('oddAndWait')
       await gates.odd.arrived
-      const seer = client.call('seeOddAndWait')
-      await gates.see.arrived
-      assert.is(await client.text('append', { text: 'b' }), 'ab', 'it is no matter of this call')
-      assert.equal(state(), { words: 'ab' })
-      for (const gate of Object.values(gates)) gate.open()
-      assert.is((await first).result?.content?.[0]?.text, 'ab')
-      assert.is((await bad).error?.code, -32603)
-      assert.is((await seer).error?.code, -32603, 'it would tell what is not there')
-      assert.is(await client.text('append', { text: 'c' }), 'abc')
-      assert.equal(state(), { words: 'abc' })
+      gates.odd.open()
+      const codes = (await Promise.all([first, bad])).map(({ error }) => error?.code)
+      assert.equal(codes, [-32603, -32603])
+      assert.equal(state(), { words: 'a' })
+      assert.is(await client.text('append', { text: 'c' }), 'ac')
     })
 
-    test(`${how}: a call that is cancelled leaves nothing in the way`, async (t) => {
+    test(`${how}: what a call has left that is over is refused once`, async (t) => {
       const { store, state } = makeStore(write, isLate)
       const gates = { odd: new Gate() }
       const { client } = await start(t, records(store), gates)
@@ -211,64 +200,54 @@ for (const [way, write] of Object.entries(ways))
       const params = { requestId: client.lastId }
       await client.post({ jsonrpc: '2.0', method: 'notifications/cancelled', params })
       await cancelled
-      assert.is(await client.text('append', { text: 'a' }), 'a')
-      assert.equal(state(), { words: 'a' })
+      for (const text of ['a', 'b']) {
+        await isRefused(client, 'append', 'x')
+        assert.is(await client.text('append', { text }), text === 'a' ? 'a' : 'ab')
+        if (text === 'a') await isRefused(client, 'throws')
+      }
+      assert.equal(state(), { words: 'ab' })
     })
   }
 
-test('of calls that change one value, those fail whose change is undone with it', async (t) => {
-  const { store, state } = makeStore(ways['as JSON does'], true)
-  const gates = { b: new Gate(), odd: new Gate(), c: new Gate() }
-  const { client } = await start(t, records(store), gates)
-  assert.is(await client.text('pushAndWait', { text: 'a' }), 'pushed')
-  const calls: Promise<{ readonly error?: { readonly code: number } }>[] = []
-  for (const [text, gate] of Object.entries(gates)) {
-    calls.push(client.call('pushAndWait', { text }))
-    await gate.arrived
-  }
-  assert.is(await client.text('append', { text: 'd' }), 'd')
-  assert.equal(state(), { list: ['a'], words: 'd' })
-  for (const gate of Object.values(gates)) gate.open()
-  const codes = (await Promise.all(calls)).map(({ error }) => error?.code)
-  assert.equal(codes, [-32603, -32603, -32603], 'none of them is there')
-  assert.is(await client.text('pushAndWait', { text: 'e' }), 'pushed')
-  assert.equal(state(), { list: ['a', 'e'], words: 'd' })
-})
-
-test('a change that comes while it is looked for the odd one is made after it', async (t) => {
-  const { store, state } = makeStore(ways['as JSON does'], true)
-  const held = new Gate()
-  let wasRefused = false
-  const slow: SessionStore = {
-    ...store,
-    async save(record) {
-      const isOdd = (record.state.list as unknown[] | undefined)?.includes(odd) === true
-      if (!isOdd && wasRefused) await held.wait()
-      wasRefused ||= isOdd
-      return store.save(record)
-    },
-  }
-  const { client } = await start(t, records(slow))
-  const bad = client.call('pushAndWait', { text: 'odd' })
-  await held.arrived
-  const good = client.text('pushAndWait', { text: 'a' })
-  await client.ask('ping')
-  held.open()
-  assert.is((await bad).error?.code, -32603)
-  assert.is(await good, 'pushed')
-  assert.equal(state(), { list: ['a'] })
-})
-
-test('while a store is away nothing is undone', async (t) => {
+test('what a store that is away did not save is gone with what it refuses', async (t) => {
   const { store, outage, state } = makeStore(ways['as JSON does'], true)
   const { client } = await start(t, records(store))
   outage.isOn = true
   await isRefused(client, 'append', 'a')
-  await isRefused(client, 'odd')
+  assert.is((await client.call('odd')).error?.code, -32603)
   outage.isOn = false
-  assert.is(await client.text('append', { text: 'b' }), 'ab', 'of both it keeps what can be saved')
-  assert.equal(state(), { words: 'ab' })
+  await isRefused(client, 'append', 'b')
+  assert.is(await client.text('append', { text: 'c' }), 'c')
+  assert.equal(state(), { words: 'c' })
 })
+
+test('what a hook has set, and initialize has saved, is there after a refusal', async (t) => {
+  const { store, state } = makeStore(ways['as JSON does'], true)
+  const session: SessionHooks = {
+    init: (ctx, { restored }) => (restored ? undefined : ctx.update('words', () => 'hello')),
+  }
+  const { client } = await start(t, records(store), {}, session)
+  assert.equal(state(), { words: 'hello' })
+  await isRefused(client, 'oddWords')
+  assert.is(await client.text('read'), 'hello')
+})
+
+for (const what of ['a refusal', 'an outage'])
+  test(`shared: after ${what} in one program it goes on with what another has saved`, async (t) => {
+    const { store, outage, state } = makeStore(ways['as JSON does'], true)
+    const engine = (): ServerEngine => records({ ...store, shared: true })
+    const [one, other] = [await start(t, engine()), await start(t, engine())]
+    const again = new RawClient(t, other.server.url)
+    Object.assign(again, { sessionId: one.client.sessionId, lastId: 1_000 })
+    assert.is(await one.client.text('append', { text: 'a' }), 'a')
+    assert.is(await again.text('append', { text: 'b' }), 'ab')
+    outage.isOn = what === 'an outage'
+    await isRefused(again, what === 'an outage' ? 'append' : 'odd')
+    outage.isOn = false
+    assert.is(await one.client.text('append', { text: 'c' }), 'abc')
+    assert.is(await again.text('append', { text: 'd' }), 'abcd')
+    assert.equal(state(), { words: 'abcd' })
+  })
 
 for (const [name, engineOf] of Object.entries({
   'a check of an author': () => {
