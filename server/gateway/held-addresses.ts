@@ -1,6 +1,6 @@
 import { likeTemplate } from './names.js'
 import type { Judgement } from './pins.js'
-import { folded, readingsWithin } from './readings.js'
+import { folded, readingsOfPattern, readingsWithin } from './readings.js'
 
 /** What is held back, as `kind name`, and why. */
 type HeldEntry = readonly [what: string, why: string]
@@ -18,13 +18,15 @@ interface AddressFacts {
 export interface HeldAddresses {
   /**
    * The resource, or the template where none fits the address as it is written; one that can be read in too many
-   * ways may be any.
+   * ways may be any, and so may one where very many templates are held back.
    */
   find(uri: string, facts: AddressFacts): HeldEntry | undefined
 }
 
-/** Looks at ways to write an address, each for a template: 20 ms. */
+/** Looks at ways to write an address, each for a way to write a template: 20 ms. */
 const mostLooks = 50_000
+/** Templates, whose ways to be written are looked for: 0.2 ms each. */
+const mostTemplates = 100
 
 export function heldAddresses(held: Judgement['held']): HeldAddresses {
   const of = (kind: string): [string, HeldEntry][] =>
@@ -34,19 +36,14 @@ export function heldAddresses(held: Judgement['held']): HeldAddresses {
       (readingsWithin(uri) ?? [uri]).map((one) => [folded(one), entry] as const),
     ),
   )
-  const templates = of('resourceTemplate ').map(([own, entry]) => {
-    let like: ((uri: string) => boolean) | undefined
-    const isLike = (uri: string): boolean => {
-      like ??= likeTemplate(folded(own))
-      return like(uri)
-    }
-    return { isLike, entry }
-  })
+  const templates = of('resourceTemplate ')
+  let likes: readonly { readonly isLike: (uri: string) => boolean; readonly entry: HeldEntry }[] | undefined
   const [anyResource] = resources.values()
   return {
     find(uri, { fitsTemplate, isReadable, isListed }) {
       const possible = fitsTemplate ? [] : templates
-      const any = anyResource ?? possible[0]?.entry
+      const anyTemplate = possible[0]?.[1]
+      const any = anyResource ?? anyTemplate
       if (any === undefined) return undefined
       const readings = readingsWithin(uri)
       if (readings === undefined || !isReadable()) return any
@@ -55,8 +52,12 @@ export function heldAddresses(held: Judgement['held']): HeldAddresses {
       const ways = [...new Set(readings.map(folded))]
       const resource = resources.get(ways.find((one) => resources.has(one)) ?? '')
       if (resource !== undefined || possible.length === 0) return resource
-      if (ways.length * possible.length > mostLooks) return possible[0]?.entry
-      return possible.find(({ isLike }) => ways.some((one) => isLike(one)))?.entry
+      if (possible.length > mostTemplates) return anyTemplate
+      likes ??= possible.flatMap(([own, entry]) =>
+        [...new Set(readingsOfPattern(own).map(folded))].map((one) => ({ isLike: likeTemplate(one), entry })),
+      )
+      if (ways.length * likes.length > mostLooks) return anyTemplate
+      return likes.find(({ isLike }) => ways.some((one) => isLike(one)))?.entry
     },
   }
 }

@@ -98,8 +98,10 @@ export class Sessions {
       return await this.#tryOpen(request, peer)
     } catch (error) {
       const isFull = error instanceof TransportError && error.code === 'SESSION_LIMIT'
-      const [oldest] = this.#silent.values()
-      if (!isFull || oldest === undefined) throw error
+      const [[id, oldest] = []] = this.#silent
+      if (!isFull || id === undefined || oldest === undefined) throw error
+      // whoever comes meanwhile takes the next one
+      this.#silent.delete(id)
       await oldest.stop(normal).catch(() => {}) // it may have ended by itself
       return this.#tryOpen(request, peer)
     }

@@ -21,8 +21,15 @@ interface KeptTokens {
 const early = 60_000
 /** Milliseconds for one renewal: after that another node may try. */
 const renewalTime = 30_000
-/** Milliseconds after a renewal that failed: all who waited for it fail with it, and not each after its own. */
+/**
+ * Milliseconds after a renewal that failed, at least, and as long as it took: all who waited for it fail with it, and
+ * not each after its own.
+ */
 const failedTime = 2_000
+/** Milliseconds that a token has to be good for, to be used while another call gets a new one. */
+const enough = 5_000
+/** Milliseconds after which a renewal is slow. */
+const slowTime = 1_000
 /** Milliseconds between two looks whether another node has renewed it. */
 const lookPause = 100
 
@@ -75,6 +82,9 @@ export class UserCredentials {
         if (tokens.expiresAt > now) return credentialsOf(tokens)
         throw signInAgain()
       }
+      // in its first second it is worth waiting for
+      const isSlow = refreshedUntil > now && refreshedUntil - renewalTime + slowTime <= now
+      if (isSlow && tokens.expiresAt - enough > now) return credentialsOf(tokens)
       if (refreshedUntil > now) await pause(lookPause, this.#world, signal)
       else if (failingUntil > now) {
         if (tokens.expiresAt > now) return credentialsOf(tokens)
@@ -95,7 +105,8 @@ export class UserCredentials {
   ): Promise<ProviderTokens | undefined> {
     const { ttl } = kept
     const key = keyOf(account)
-    const taken = JSON.stringify({ ...kept, refreshedUntil: this.#world.date() + renewalTime })
+    const begun = this.#world.date()
+    const taken = JSON.stringify({ ...kept, refreshedUntil: begun + renewalTime })
     if (!(await this.#values.set(key, taken, { ttl, was }))) return undefined
     const mine = await this.#values.get(key)
     // who has signed in meanwhile has newer ones
@@ -108,7 +119,11 @@ export class UserCredentials {
     } catch (cause) {
       const isOver = cause instanceof TransportError && cause.code === 'UNAUTHORIZED'
       const now = this.#world.date()
-      await end(isOver ? undefined : JSON.stringify({ ...kept, failingUntil: now + failedTime }))
+      await end(
+        isOver
+          ? undefined
+          : JSON.stringify({ ...kept, failingUntil: now + Math.max(failedTime, now - begun) }),
+      )
       if (isOver) throw signInAgain(cause)
       if (Number(kept.tokens.expiresAt) > now) return kept.tokens
       throw cause
@@ -140,7 +155,8 @@ function keyOf(account: string): string {
 }
 
 function hasFailed(): TransportError {
-  const problem = 'the identity provider has just failed to renew the token of the user: try again in 2 s'
+  const problem =
+    'the identity provider has just failed to renew the token of the user: try again in a moment'
   return new TransportError('AUTHORIZATION_UNAVAILABLE', problem, { retryable: true })
 }
 

@@ -253,6 +253,33 @@ test('a held back template is held by each spelling of its addresses', async (t)
   assert.is((await client.readResource('file:///a/b')).contents.length, 1)
 })
 
+for (const [own, ...uris] of [
+  ['file://localhost/{name}', 'file://localhost/c', 'file:///c', 'file:/c', 'FILE:///c'],
+  ['db://host:5432/{id}', 'db://host:5432/1', 'db://host/1'],
+  ['db://h/a/../b/{id}', 'db://h/a/../b/1', 'db://h/b/1'],
+  ['db://h/my%20notes/{id}', 'db://h/my%20notes/1', 'db://h/my notes/1'],
+  ['db://me@h/{id}', 'db://me@h/1', 'db://h/1'],
+  ['note:{id}', 'note:1', 'note://1', 'note:///1'],
+  ['db://h//x/{id}', 'db://h//x/1', 'db://h/x/1'],
+] as const)
+  test(`${own} is held back, however it or an address is written`, async (t) => {
+    const { up, change } = changing()
+    const template = { uriTemplate: own, name: 'x' }
+    const resources = [{ uri: `${own.split(':')[0]}://other/other/other`, name: 'other' }]
+    change({ templates: [template], resources })
+    const { client } = await served(t, { files: up.client }, { pin: true })
+    const listed = async (): Promise<number> => (await client.listTemplates()).resourceTemplates.length
+    await until(async () => (await listed()) === 1)
+    change({ templates: [{ ...template, description: 'another' }], resources })
+    await until(async () => (await listed()) === 0)
+    for (const uri of uris)
+      assert.match(
+        String(await client.readResource(uri).catch(String)),
+        /has changed since it was pinned/,
+        uri,
+      )
+  })
+
 test('a search finds nothing that is held back, and call_tool says why', async (t) => {
   const { up, change } = changing()
   const { client } = await served(t, { files: up.client }, { pin: true, toolSearch: true })

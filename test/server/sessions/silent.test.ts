@@ -42,6 +42,25 @@ test('a full server evicts the longest silent session to make room', async (t) =
   assert.is(await used.text('count'), '2')
 })
 
+test('many who come at once to a full server each take the place of another one', async (t) => {
+  const server = await startTestServer(t, [count], { limits: { sessions: 20 } })
+  const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
+  const come = async (): Promise<number> => {
+    const response = await fetch(String(server.url), {
+      method: 'POST',
+      headers,
+      body: JSON.stringify(initialize()),
+    })
+    await response.text()
+    return response.status
+  }
+  // on connections that are there already they come at once
+  for (let times = 0; times < 5; times += 1) {
+    const all = await Promise.all(Array.from({ length: 20 }, come))
+    assert.equal(new Set(all), new Set([200]))
+  }
+})
+
 test('a client has 30 s for its first message, then the idle time', async (t) => {
   const clock = createFakeClock()
   const server = await startTestServer(t, [count], { clock, timeouts: { idle: 600_000 } })

@@ -70,6 +70,22 @@ test('a token that is good still is used, and calls at once wait for one renewal
   assert.ok(state.renewals - before < 4, String(state.renewals - before))
 })
 
+test('while one call waits for a renewal that takes long, others use what is good', async (t) => {
+  const { state, tokenOf } = await startAway(t, 50)
+  const first = await tokenOf()
+  state.isAway = true
+  let isOver = false
+  const slow = tokenOf().finally(() => {
+    isOver = true
+  })
+  const giveUp = await state.asked.next()
+  // it waits for a second at most
+  assert.is(await tokenOf(), first)
+  assert.is(isOver, false)
+  giveUp()
+  assert.is(await slow, first)
+})
+
 test('without a token that is good, calls fail until the provider is back', async (t) => {
   const { state, tokenOf } = await startAway(t, 1)
   assert.match(await tokenOf(), /token-/)
