@@ -18,14 +18,12 @@ import type { OpenSessionFacts } from '../context/context.js'
 import { AskError } from '../base/errors.js'
 import { route } from '../requests/router.js'
 import {
-  afterRestore,
   hibernated,
   noteAllUpdated,
   noteMissed,
   noteSession,
   openSession,
   recordSession,
-  refused,
   unsavable,
   type Session,
   type SessionInput,
@@ -170,7 +168,7 @@ export const sessionActor = defineActor({
     /** Its record of this version is saved. */
     hibernate,
     /** No store could save it as it is. */
-    refused: (_session, _nothing: undefined, ctx) => ctx.stop(refused),
+    refused: (session, _nothing: undefined, ctx) => restoreLater(session, ctx),
   },
   info: {
     exit: (session, { from }, ctx) => taskEnded(session, from, ctx),
@@ -301,8 +299,6 @@ function adopt(session: Session, record: SessionRecord): void {
   session.isConfirmed ||= record.initialized === true
   if (record.version > session.version) {
     session.version = record.version
-    // what was counted here since, and not saved, would hide from the others what is saved next
-    session.step = afterRestore
     session.state.adopt(record.state)
     const before = new Set(session.wishes.subscriptions)
     session.wishes.adopt(record, (uri) => wantFor(session.holdings, uri, record.id))

@@ -205,7 +205,7 @@ export function wantFor({ catalog }: Holdings, uri: string, session: string): ((
 const itself: Peer = Object.freeze({ transport: '', headers: {}, remoteAddress: undefined, trusted: true })
 
 /** What the former actor of a session may still be saving is older than what the next one saves. */
-export const afterRestore = 1_000_000
+const afterRestore = 1_000_000
 
 /** The record of a session as it is now, with the next version. */
 export function recordSession(session: Session): SessionRecord {

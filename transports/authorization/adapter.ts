@@ -7,8 +7,11 @@ import { TransportError } from '../base/errors.js'
 import type { KeptValue, Values } from '../contract/values.js'
 
 const day = 24 * 3_600_000
-/** Milliseconds that a client is kept with which nobody has signed in, and another one after its last grant. */
-export const unusedClient = 3_600_000
+/**
+ * Milliseconds that a client is kept with which nobody has signed in, and another one after its last grant. Hosts
+ * keep theirs for ever: whoever closes the first page may come back later on that day.
+ */
+export const unusedClient = 8 * 3_600_000
 export const usedClient = 400 * day
 /** What belongs to the grant of a user, and ends with it. */
 const granted: ReadonlySet<string> = new Set(['AccessToken', 'AuthorizationCode', 'RefreshToken'])

@@ -32,7 +32,7 @@ type KeptGrant = readonly [grantId: string, clientId: string]
 
 /**
  * What users have granted: so much for each. A client to which nobody has a grant any more is one that was never
- * used.
+ * used, unless its users were signed out.
  */
 export class Grants {
   readonly #values: Values
@@ -84,18 +84,18 @@ export class Grants {
 
   /** Ends all of an account. */
   async endAll(accountId: string): Promise<void> {
-    // of all that do it at once one counts
-    for (const one of readList(await takeOnce(this.#values, listKey(accountId)))) await this.#end(one)
+    // of all that do it at once one counts; the hosts of a user who is signed out keep their clients
+    for (const one of readList(await takeOnce(this.#values, listKey(accountId)))) await this.#end(one, true)
   }
 
-  async #end([grantId, clientId]: KeptGrant): Promise<void> {
+  async #end([grantId, clientId]: KeptGrant, keepsClient = false): Promise<void> {
     await endGrant(this.#values, this.#world, grantId)
     await put(this.#values, this.#world, redirectKey(grantId), undefined, 1)
-    await this.#count(clientId, -1)
+    await this.#count(clientId, -1, keepsClient)
   }
 
-  /** A client that nobody lets in any more is one that was never used. */
-  async #count(clientId: string, more: 1 | -1): Promise<void> {
+  /** A client that nobody lets in any more is one that was never used, unless it is to be kept. */
+  async #count(clientId: string, more: 1 | -1, keepsClient = false): Promise<void> {
     const key = countKey(clientId)
     let count = 0
     const isCounted = await tryInTurn(this.#world, async () => {
@@ -104,7 +104,7 @@ export class Grants {
       return this.#values.set(key, count === 0 ? undefined : String(count), { ttl: usedClient, was })
     })
     if (!isCounted) throw unavailable('the client is let in by too many at once')
-    if (count === 0) await this.#keepClient(clientId, unusedClient)
+    if (count === 0 && !keepsClient) await this.#keepClient(clientId, unusedClient)
     // of two at once, one of which ends the last: whoever is later sees the count
     if (await this.#isIn(clientId)) await this.#keepClient(clientId, usedClient)
   }

@@ -1088,7 +1088,10 @@ export class AuthorizationServer {
       jwks: { keys: [signing] },
       pkce: { required: () => true },
       renderError: (ctx, { error, error_description: text }) =>
-        this.#showError(ctx, `${error}${text === undefined ? '' : `: ${text}`}`),
+        this.#showError(
+          ctx,
+          error === 'invalid_client' ? notKnown : `${error}${text === undefined ? '' : `: ${text}`}`,
+        ),
       responseTypes: ['code'],
       // with one token of a grant all of it ends: it is marked
       revokeGrantPolicy: () => true,
@@ -1114,6 +1117,9 @@ export class AuthorizationServer {
   }
 }
 
+/** Hosts keep what they have registered for ever, and are told of it nowhere else. */
+const notKnown =
+  'invalid_client: the program that has sent you here is not known here any more. Remove this server in it, and add it again.'
 const asAnother =
   'You have signed in as somebody else. Begin again in your program, and sign in as who you are there.'
 const signedOut = 'the user has signed out'

@@ -23,7 +23,7 @@ import {
 import { messagePage, upstreamPage, type UpstreamUser } from './pages.js'
 import { isUpstreamCallback, isUpstreamPath, upstreamCallbackOf, upstreamLoginOf } from './paths.js'
 import { RateLimits } from './rate-limits.js'
-import { type UpstreamStorage, upstreamStorage } from './upstream-storage.js'
+import { forgetClients, type UpstreamStorage, upstreamStorage } from './upstream-storage.js'
 
 /** Options of `oauth()` for the client of one user: where its tokens are kept, and how the user signs in. */
 export interface UpstreamLogin {
@@ -76,6 +76,8 @@ interface Pending {
 /** Milliseconds for a sign-in, and in which calls are sent to one that was begun. */
 const visitTime = 600_000
 const askedTime = 480_000
+/** Milliseconds that it is known since when nobody has come back. */
+const leftTime = 400 * 24 * 3_600_000
 /** Milliseconds between two looks whether a user has come back. */
 const lookPause = 500
 /** Characters of a login that is under way: an address, and what comes back is checked with. */
@@ -135,6 +137,7 @@ export class UpstreamLogins {
       signIn: {
         begin: async () => {
           if ((await this.visitOf(server, principal)) !== undefined) throw comesLater(server)
+          await this.#forgetUnknown(server)
           return {
             redirectUri: `${site}${upstreamCallbackOf(server)}`,
             authorize: async (url, _signal, begun = {}) => {
@@ -152,6 +155,18 @@ export class UpstreamLogins {
         }),
       },
     }
+  }
+
+  /**
+   * An authorization server that does not know a client any more tells the user, and not us: nobody comes back. So
+   * where that is so, it is registered anew.
+   */
+  async #forgetUnknown(server: string): Promise<void> {
+    const since = Number((await this.#values.get(leftKey(server)))?.text)
+    if (!(since + visitTime <= this.#world.date())) return
+    // of all who see it one does it, and until somebody has left again nobody
+    if ((await takeOnce(this.#values, leftKey(server))) !== undefined)
+      await forgetClients(this.#values, this.#world, server)
   }
 
   /** The page that a user is asked to visit; undefined: none. */
@@ -256,6 +271,10 @@ export class UpstreamLogins {
     const left: Pending = { ...pending, browser: digest(secret) }
     await put(this.#values, this.#world, pendingKey(id), JSON.stringify(left), visitTime)
     await put(this.#values, this.#world, stateKey(String(pending.begun.state)), id, visitTime)
+    const was = await this.#values.get(leftKey(pending.server))
+    const isFirst = was === undefined || was.text === ''
+    if (isFirst)
+      await this.#values.set(leftKey(pending.server), String(this.#world.date()), { ttl: leftTime, was })
     redirect(response, pending.url)
   }
 
@@ -271,6 +290,7 @@ export class UpstreamLogins {
     // whoever began is who ends it: else an attacker could have somebody use their account
     if (!isSame(digest(cookieOf(request, this.#cookie)), pending.browser)) throw notOurs()
     if ((await takeOnce(this.#values, state)) === undefined) throw notOurs()
+    await takeOnce(this.#values, leftKey(pending.server))
     const { server, principal, begun } = pending
     const { finish } = this
     const problem =
@@ -318,6 +338,11 @@ function userOf({ subject, issuer, claims = {} }: Principal, isOurs: boolean): U
     ...(typeof email === 'string' && (isOurs || isVerified === true) && { email }),
     ...(typeof name === 'string' && { name }),
   }
+}
+
+/** Since when nobody has come back of those who went to the authorization server of a server, in ms since 1970. */
+function leftKey(server: string): string {
+  return `upstream left for ${server}`
 }
 
 function pendingKey(id: string): string {

@@ -121,7 +121,7 @@ async function writeClient(
 ): Promise<void> {
   const text = value && JSON.stringify(value)
   if ((text?.length ?? 0) + key.length > mostOfClient) throw tooLong(server, mostOfClient)
-  const place = `upstream clients of ${server}`
+  const place = clientsPlace(server)
   for (let tries = 0; tries < 10; tries += 1) {
     const was = await values.get(place)
     const known = was === undefined || was.text === '' ? [] : (JSON.parse(was.text) as string[])
@@ -133,6 +133,19 @@ async function writeClient(
     return put(values, world, sharedPlace(server, key), text, usedClient)
   }
   throw busy()
+}
+
+/**
+ * Forgets the clients that were registered for a server. Tokens that they got go on: each has its client with it.
+ */
+export async function forgetClients(values: Values, world: World, server: string): Promise<void> {
+  const known = (await takeOnce(values, clientsPlace(server))) ?? ''
+  const keys = known === '' ? [] : (JSON.parse(known) as string[])
+  for (const key of keys) await put(values, world, sharedPlace(server, key), undefined, 1)
+}
+
+function clientsPlace(server: string): string {
+  return `upstream clients of ${server}`
 }
 
 function tooLong(server: string, most: number): TransportError {
