@@ -25,19 +25,18 @@ export interface HeldAddresses {
 
 /** Looks at ways to write an address, each for a way to write a template: 20 ms. */
 const mostLooks = 50_000
-/** Templates, whose ways to be written are looked for: 0.2 ms each. */
-const mostTemplates = 100
+/** Ways to write what is held back, and their characters, for resources and for templates: 30 ms each. */
+const mostWays = 500
+const mostText = 128 * 1024
 
 export function heldAddresses(held: Judgement['held']): HeldAddresses {
   const of = (kind: string): [string, HeldEntry][] =>
     [...held].flatMap(([key, why]) => (key.startsWith(kind) ? [[key.slice(kind.length), [key, why]]] : []))
-  const resources = new Map(
-    of('resource ').flatMap(([uri, entry]) =>
-      (readingsWithin(uri) ?? [uri]).map((one) => [folded(one), entry] as const),
-    ),
-  )
+  const ofResources = waysOf(of('resource '), readingsWithin)
+  const resources = new Map(ofResources.ways)
   const templates = of('resourceTemplate ')
-  let likes: readonly { readonly isLike: (uri: string) => boolean; readonly entry: HeldEntry }[] | undefined
+  let ofTemplates: Spellings | undefined
+  let likes: readonly { readonly isLike: (uri: string) => boolean; readonly entry: HeldEntry }[] = []
   const [anyResource] = resources.values()
   return {
     find(uri, { fitsTemplate, isReadable, isListed }) {
@@ -51,13 +50,38 @@ export function heldAddresses(held: Judgement['held']): HeldAddresses {
       if (isListed()) return undefined
       const ways = [...new Set(readings.map(folded))]
       const resource = resources.get(ways.find((one) => resources.has(one)) ?? '')
-      if (resource !== undefined || possible.length === 0) return resource
-      if (possible.length > mostTemplates) return anyTemplate
-      likes ??= possible.flatMap(([own, entry]) =>
-        [...new Set(readingsOfPattern(own).map(folded))].map((one) => ({ isLike: likeTemplate(one), entry })),
-      )
-      if (ways.length * likes.length > mostLooks) return anyTemplate
+      if (resource !== undefined) return resource
+      if (!ofResources.areAll) return any
+      if (possible.length === 0) return undefined
+      if (ofTemplates === undefined) {
+        ofTemplates = waysOf(templates, readingsOfPattern)
+        likes = ofTemplates.ways.map(([one, entry]) => ({ isLike: likeTemplate(one), entry }))
+      }
+      if (!ofTemplates.areAll || ways.length * likes.length > mostLooks) return anyTemplate
       return likes.find(({ isLike }) => ways.some((one) => isLike(one)))?.entry
     },
   }
+}
+
+/** The ways in which names may be written; of too many not all. */
+interface Spellings {
+  readonly ways: readonly (readonly [way: string, entry: HeldEntry])[]
+  readonly areAll: boolean
+}
+
+function waysOf(
+  names: readonly (readonly [name: string, entry: HeldEntry])[],
+  read: (name: string) => readonly string[] | undefined,
+): Spellings {
+  const ways: [string, HeldEntry][] = []
+  let size = 0
+  for (const [name, entry] of names) {
+    const readings = read(name)
+    for (const way of new Set((readings ?? []).map(folded))) {
+      ways.push([way, entry])
+      size += way.length
+    }
+    if (readings === undefined || ways.length > mostWays || size > mostText) return { ways, areAll: false }
+  }
+  return { ways, areAll: true }
 }

@@ -1,7 +1,7 @@
 import { normal } from '../../runtime/base/exit.js'
 import type { ActorContext } from '../../runtime/process/context.js'
-import { askStoreOf, restoreIf, saveInUse } from './saving.js'
-import { hibernated, recordSession, type Session } from './session.js'
+import { askStoreOf, rollBackAfter, saveInUse, touch } from './saving.js'
+import { hibernated, recordSession, rolledBack, type Session } from './session.js'
 
 /** Milliseconds that a client has for its first message after `initialize`. */
 const firstWordTime = 30_000
@@ -22,43 +22,59 @@ export function lookAtUse(session: Session, ctx: ActorContext): void {
 
 /** It is saved first: stores forget what is not saved for long, and the last save may have failed. */
 function prepare(session: Session): void {
-  const { tasks, holdings, changes, self, lastSaved } = session
+  const { tasks, holdings, changes, saved, self, lastSaved } = session
   if (session.isDrowsy || !tasks.ref.alive) return
-  const record = recordSession(session)
+  const isShared = holdings.store.shared === true
+  const record = isShared ? undefined : recordSession(session)
+  const { version } = session
   session.isDrowsy = true
-  askStoreOf(holdings, tasks, () => holdings.store.save(record)).then(
+  const saving =
+    record === undefined ? touch(session) : askStoreOf(holdings, tasks, () => holdings.store.save(record))
+  saving.then(
     () => {
       session.isDrowsy = false
       session.saved = Math.max(session.saved, changes)
-      if (self.alive) self.cast('hibernate', record.version)
+      if (self.alive) self.cast('hibernate', version)
     },
     (error) => {
       session.isDrowsy = false // the next look tries again
-      restoreIf(session, error)
-      if (session.version === record.version) session.lastSaved = lastSaved
+      if (changes > saved) rollBackAfter(session, error)
+      if (session.version === version) session.lastSaved = lastSaved
     },
   )
 }
 
 /** Its record of this version is saved: there is nothing else of it from now on, unless something came. */
 export function hibernate(session: Session, version: number, ctx: ActorContext): void {
-  const { facts, self, holdings, readers, heard, lastActive, lastSaved: savedAt } = session
-  const { idle, hibernateAfter } = holdings.settings.timeouts
-  const isQuiet = session.now() - lastActive >= hibernateAfter
+  const { hibernateAfter } = session.holdings.settings.timeouts
+  const isQuiet = session.now() - session.lastActive >= hibernateAfter
   if (!isQuiet || session.version !== version || !mayHibernate(session)) return
-  // whole: a fraction would cost an object of its own
-  const until = Math.ceil(Math.min(lastActive + idle, session.endsAt))
+  leaveRecord(session, version)
+  ctx.stop(hibernated)
+}
+
+/** It comes back as it was saved last, with its next message. */
+export function rollBack(session: Session, ctx: ActorContext): void {
+  // as if another program had written its record
+  leaveRecord(session, -1)
+  ctx.stop(rolledBack)
+}
+
+/** Counts as a session, and ends in time, without a process. */
+function leaveRecord(session: Session, version: number): void {
+  const { facts, self, holdings, readers, heard, lastActive, lastSaved: savedAt } = session
+  const { idle } = holdings.settings.timeouts
   const { id: process } = self
   holdings.asleep.add({
     facts,
     process,
     version,
     savedAt: Math.trunc(savedAt),
-    until,
+    // whole: a fraction would cost an object of its own
+    until: Math.ceil(Math.min(lastActive + idle, session.endsAt)),
     owed: readers.owed,
     heard,
   })
-  ctx.stop(hibernated)
 }
 
 /** Whether nothing is there of it but what its record says. */

@@ -1,7 +1,7 @@
 import { buildRequest, type JsonRpcNotification } from '../../protocol/wire/jsonrpc.js'
 import type { Peer } from '../../transports/contract/contract.js'
 import type { NotificationHandler } from '../definitions/low-level.js'
-import { restoreIf, saveSeen } from './saving.js'
+import { rollBackAfter, saveSeen } from './saving.js'
 import type { Session } from './session.js'
 import { nowhere } from '../runs/seat.js'
 import { SessionSeat } from './session-seat.js'
@@ -30,7 +30,7 @@ export function takeNotice(
     async (task) => {
       await handler(params, seat.enter(task))
       await saveSeen(session, seat.saw).catch((error) => {
-        restoreIf(session, error)
+        rollBackAfter(session, error)
         throw error
       })
     },

@@ -65,18 +65,36 @@ export async function saveSeen(session: Session, changes: number): Promise<boole
 
 /** A store forgets what is not saved for long. What it throws is reported; the next timer tries again. */
 export function saveInUse(session: Session): void {
-  const { tasks, holdings } = session
+  const { tasks, holdings, changes, saved } = session
   if (!tasks.ref.alive) return
+  if (holdings.store.shared === true) return void touch(session).catch(() => {})
   const record = recordSession(session)
-  askStoreOf(holdings, tasks, () => holdings.store.save(record)).catch((error) => restoreIf(session, error))
+  askStoreOf(holdings, tasks, () => holdings.store.save(record)).catch((error) => {
+    if (changes > saved) rollBackAfter(session, error)
+  })
+}
+
+/** Shows a shared store that it is in use: what other programs have saved is saved once more, as it is. */
+export async function touch(session: Session): Promise<void> {
+  const { tasks, holdings, facts } = session
+  const { store } = holdings
+  session.lastSaved = session.now()
+  const found: unknown = await askStoreOf(holdings, tasks, () => store.load(facts.id))
+  if (isSessionRecord(found) && found.id === facts.id)
+    await askStoreOf(holdings, tasks, () => store.save(found))
 }
 
 /**
- * A session whose store refuses what it has become could never be saved again: it ends, to come back as it was
- * saved last. What was lost with it was not acknowledged.
+ * Whether a session that could not be saved has to come back as it was saved last. Its store refuses what it has
+ * become, and would for ever; or it is shared, and others go on with it. What is lost was not acknowledged.
  */
-export function restoreIf({ self }: Session, error: unknown): void {
-  if (isRefusal(error) && self.alive) self.cast('refused')
+export function mustRollBack(session: Session, error: unknown): boolean {
+  return session.holdings.store.shared === true || (isRefusal(error) && !session.isBeyond)
+}
+
+/** The same, where nobody waits for an answer. */
+export function rollBackAfter(session: Session, error: unknown): void {
+  if (session.self.alive && mustRollBack(session, error)) session.self.cast('rollBack')
 }
 
 /** Tells a shared store before the client hears that its notification was taken. Faults are reported. */
@@ -87,7 +105,10 @@ export function shareConfirmation(session: Session, ctx: ActorContext): Deferred
   const record = recordSession(session)
   const reply = ctx.defer<undefined>()
   const answer = (): void => reply.resolve(undefined)
-  askStoreOf(holdings, tasks, () => holdings.store.save(record)).then(answer, answer)
+  askStoreOf(holdings, tasks, () => holdings.store.save(record)).then(answer, (error) => {
+    answer()
+    rollBackAfter(session, error)
+  })
   return reply
 }
 

@@ -37,7 +37,7 @@ import type { SessionPhase } from '../holdings/session-life.js'
 import type { ClientQuestion } from './questions.js'
 import { hearersOf } from '../catalog/authorization.js'
 import { peerProblem } from './access.js'
-import { hibernate, lookAtUse } from './idle.js'
+import { hibernate, lookAtUse, rollBack } from './idle.js'
 import { learnConfirmation, shareConfirmation } from './saving.js'
 import type { SessionRecord } from '../engine/session-store.js'
 import { answered, beginNext, cancelWork, endWork, goOn, leaveIfIdle, startWork, taskEnded } from './work.js'
@@ -167,8 +167,8 @@ export const sessionActor = defineActor({
     },
     /** Its record of this version is saved. */
     hibernate,
-    /** No store could save it as it is. */
-    refused: (session, _nothing: undefined, ctx) => restoreLater(session, ctx),
+    /** It could not be saved as it is. */
+    rollBack: (session, _nothing: undefined, ctx) => rollBack(session, ctx),
   },
   info: {
     exit: (session, { from }, ctx) => taskEnded(session, from, ctx),

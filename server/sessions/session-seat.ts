@@ -15,7 +15,7 @@ import { refusal, tryAgain } from '../requests/answer.js'
 import { noRoom } from '../requests/session-wishes.js'
 import { readQuestion } from '../requests/question.js'
 import { type RequestDelivery, RunSeat } from '../runs/seat.js'
-import { adoptConfirmation, saveSeen, saveSession } from './saving.js'
+import { adoptConfirmation, mustRollBack, saveSeen, saveSession } from './saving.js'
 import type { Session } from './session.js'
 import type { StateValue } from '../context/session-state.js'
 import { Steps } from '../context/steps.js'
@@ -34,8 +34,8 @@ export class SessionSeat extends RunSeat {
   saw = 0
   /** Whether it has its session want something that it has not wanted before. */
   isWish = false
-  /** Whether the store has refused what the session is now: it ends with the answer. */
-  isRefused = false
+  /** Whether the session ends with the answer, to come back as it was saved last. */
+  rollsBack = false
   readonly #session: Session
   readonly #silent: string | undefined
   /** Whether the session is saved also without a change, so that the store sees that it is in use. */
@@ -63,8 +63,8 @@ export class SessionSeat extends RunSeat {
   async #save(response: Response): Promise<Response> {
     const session = this.#session
     const wasSaved = await saveSeen(session, this.saw).catch((error) => {
-      this.isRefused = isRefusal(error)
-      if (this.isRefused && this.isWish) return refusal(this.requestId, noRoom(error), this.dialect)
+      this.rollsBack = mustRollBack(session, error)
+      if (isRefusal(error) && this.isWish) return refusal(this.requestId, noRoom(error), this.dialect)
       if (!isAway(error)) throw error
       return undefined
     })
@@ -72,8 +72,8 @@ export class SessionSeat extends RunSeat {
     if (wasSaved === undefined) return tryAgain(this.requestId, 'The change could not be saved yet')
     // without a change nothing is lost: the next time is soon enough
     if (!wasSaved && this.#renews)
-      await saveSession(session).catch((error) => {
-        this.isRefused = isRefusal(error)
+      await saveSession(session).catch(() => {
+        this.rollsBack = session.holdings.store.shared === true
       })
     return response
   }

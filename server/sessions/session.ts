@@ -30,8 +30,8 @@ import type { Peer } from '../../transports/contract/contract.js'
 import { SessionWishes } from '../requests/session-wishes.js'
 import { WaitingLine } from '../base/waiting-line.js'
 
-/** The end of a session whose store refuses what it has become: it comes back as it was saved last. */
-export const refused = Object.freeze({ type: 'shutdown', detail: 'refused' } as const)
+/** The end of a session that could not be saved: it comes back as it was saved last. */
+export const rolledBack = Object.freeze({ type: 'shutdown', detail: 'rolled back' } as const)
 /** The end of a session that continues on another node: requests that had not begun go there. */
 export const moved = Object.freeze({ type: 'shutdown', detail: 'moved' } as const)
 /** The end of a process whose session hibernates: its next message brings it back. */
@@ -103,6 +103,7 @@ export class Session {
   isHeld = false
   /** Whether it is being saved to hibernate. */
   isDrowsy = false
+  #isBeyond: boolean | undefined
 
   constructor(
     { record, restored, asleep, dialect, lifetime, holdings }: SessionInput,
@@ -137,6 +138,12 @@ export class Session {
     this.isHeard = restored
     this.lastSaved = asleep?.savedAt ?? now
     this.heard = holdings.asleep.lastUpdate
+  }
+
+  /** Whether its store would refuse what it has saved before: changes add up until it fits again. */
+  get isBeyond(): boolean {
+    this.#isBeyond ??= refusedBy(this.holdings.store, this.record, {}) !== undefined
+    return this.#isBeyond
   }
 
   get phase(): SessionPhase {
@@ -232,13 +239,13 @@ function recordOf(session: Session): SessionRecord {
 /** Why no store could ever save the session with this change, if so: it would be in the way of all later ones. */
 export function unsavable(session: Session, key: string, value: unknown): ServerError | undefined {
   const { store } = session.holdings
-  if (store.check === undefined || value === undefined) return undefined
+  if (store.check === undefined || value === undefined || session.isBeyond) return undefined
   return refusedBy(store, { ...recordOf(session), state: { ...session.state.toRecord(), [key]: value } })
 }
 
 /** Why no store could ever save the session with what its client wants now, if so. */
 export function unsavableWishes(session: Session): ServerError | undefined {
-  return refusedBy(session.holdings.store, recordOf(session))
+  return session.isBeyond ? undefined : refusedBy(session.holdings.store, recordOf(session))
 }
 
 /** What a session becomes by itself is no change that could be refused: it is asked about at its largest. */
@@ -250,9 +257,13 @@ const largest = Object.freeze({
 } as const)
 
 /** Why no store could ever save a session with this record, if so. */
-export function refusedBy(store: SessionStore, record: SessionRecord): ServerError | undefined {
+export function refusedBy(
+  store: SessionStore,
+  record: SessionRecord,
+  later: Partial<SessionRecord> = largest,
+): ServerError | undefined {
   try {
-    store.check?.({ ...record, ...largest })
+    store.check?.({ ...record, ...later })
   } catch (error) {
     if (isRefusal(error)) return error
     throw error

@@ -22,7 +22,7 @@ import { refusal, tryAgain } from '../requests/answer.js'
 import type { Holdings, holdingsActor } from '../holdings/holdings-actor.js'
 import type { hooksActor } from './hooks-actor.js'
 import type { Asleep } from '../holdings/hibernation.js'
-import { hibernated, moved, noteSession, taken } from './session.js'
+import { hibernated, moved, noteSession, rolledBack, taken } from './session.js'
 import { type Delivery, sessionActor, type SessionInfo, type SessionRef } from './session-actor.js'
 import { answerOpening, checkRoom, readOpening } from './opening.js'
 import { type Known, SessionRecords } from './records.js'
@@ -34,6 +34,9 @@ import { digestOf } from '../base/work-facts.js'
 const retryLeave = 50
 /** Milliseconds a session has for its end. */
 const shutdownTime = 1_000
+
+/** Silent sessions that are evicted for a new one, whose place another one may take. */
+const mostEvicted = 3
 
 /**
  * Opens, finds and restores sessions. It runs in the caller's scope: a store that throws costs one request.
@@ -94,17 +97,17 @@ export class Sessions {
   }
 
   async open(request: JsonRpcRequest, peer: Peer): Promise<OpenedSession> {
-    try {
-      return await this.#tryOpen(request, peer)
-    } catch (error) {
-      const isFull = error instanceof TransportError && error.code === 'SESSION_LIMIT'
-      const [[id, oldest] = []] = this.#silent
-      if (!isFull || id === undefined || oldest === undefined) throw error
-      // whoever comes meanwhile takes the next one
-      this.#silent.delete(id)
-      await oldest.stop(normal).catch(() => {}) // it may have ended by itself
-      return this.#tryOpen(request, peer)
-    }
+    for (let evicted = 0; ; evicted += 1)
+      try {
+        return await this.#tryOpen(request, peer)
+      } catch (error) {
+        const isFull = error instanceof TransportError && error.code === 'SESSION_LIMIT'
+        const [[id, oldest] = []] = this.#silent
+        if (!isFull || id === undefined || oldest === undefined || evicted === mostEvicted) throw error
+        // whoever comes meanwhile takes the next one
+        this.#silent.delete(id)
+        await oldest.stop(normal).catch(() => {}) // it may have ended by itself
+      }
   }
 
   async #tryOpen(request: JsonRpcRequest, peer: Peer): Promise<OpenedSession> {
@@ -437,7 +440,7 @@ export class Sessions {
     this.#running -= 1
     this.#silent.delete(id)
     if (this.#open.get(id) === session) this.#open.delete(id)
-    if (reason === hibernated) return this.#sweepLater()
+    if (reason === hibernated || reason === rolledBack) return this.#sweepLater()
     this.#holdings.clients.leave(id)
     void this.#ended(id, reason).finally(() => this.#disown(id))
   }

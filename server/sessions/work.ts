@@ -14,7 +14,8 @@ import type { Work } from '../requests/work.js'
 import { run } from '../runs/run.js'
 import type { RequestDelivery } from '../runs/seat.js'
 import { noRoom } from '../requests/session-wishes.js'
-import { moved, refused, type Session, unsavableWishes } from './session.js'
+import { rollBack } from './idle.js'
+import { moved, type Session, unsavableWishes } from './session.js'
 import { SessionSeat } from './session-seat.js'
 
 export interface SessionRequest {
@@ -193,7 +194,7 @@ function settle(
   session.lastActive = session.now()
   answered(session, seat.delivery, response, arrivedAt)
   reply?.resolve(response)
-  if (seat.isRefused) ctx.stop(refused)
+  if (seat.rollsBack) rollBack(session, ctx)
   else if (session.isLeaving) leaveIfIdle(session, ctx)
   return response
 }

@@ -119,11 +119,7 @@ export class UserCredentials {
     } catch (cause) {
       const isOver = cause instanceof TransportError && cause.code === 'UNAUTHORIZED'
       const now = this.#world.date()
-      await end(
-        isOver
-          ? undefined
-          : JSON.stringify({ ...kept, failingUntil: now + Math.max(failedTime, now - begun) }),
-      )
+      await end(isOver ? undefined : JSON.stringify({ ...kept, failingUntil: now + pauseAfter(now - begun) }))
       if (isOver) throw signInAgain(cause)
       if (Number(kept.tokens.expiresAt) > now) return kept.tokens
       throw cause
@@ -152,6 +148,11 @@ function credentialsOf({ accessToken, expiresAt, scopes }: ProviderTokens): Cred
 
 function keyOf(account: string): string {
   return `credentials ${account}`
+}
+
+/** By a clock that may be set meanwhile. */
+function pauseAfter(took: number): number {
+  return Math.min(Math.max(failedTime, took), renewalTime)
 }
 
 function hasFailed(): TransportError {
