@@ -74,6 +74,11 @@ export function saveInUse(session: Session): void {
   })
 }
 
+/** Saves it without a change, so that the store sees that it is in use. */
+export function renew(session: Session): Promise<void> {
+  return session.holdings.store.shared === true ? touch(session) : saveSession(session)
+}
+
 /** Shows a shared store that it is in use: what other programs have saved is saved once more, as it is. */
 export async function touch(session: Session): Promise<void> {
   const { tasks, holdings, facts } = session

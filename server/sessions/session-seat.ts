@@ -15,7 +15,7 @@ import { refusal, tryAgain } from '../requests/answer.js'
 import { noRoom } from '../requests/session-wishes.js'
 import { readQuestion } from '../requests/question.js'
 import { type RequestDelivery, RunSeat } from '../runs/seat.js'
-import { adoptConfirmation, mustRollBack, saveSeen, saveSession } from './saving.js'
+import { adoptConfirmation, mustRollBack, renew, saveSeen } from './saving.js'
 import type { Session } from './session.js'
 import type { StateValue } from '../context/session-state.js'
 import { Steps } from '../context/steps.js'
@@ -71,10 +71,7 @@ export class SessionSeat extends RunSeat {
     if (typeof wasSaved === 'object') return wasSaved
     if (wasSaved === undefined) return tryAgain(this.requestId, 'The change could not be saved yet')
     // without a change nothing is lost: the next time is soon enough
-    if (!wasSaved && this.#renews)
-      await saveSession(session).catch(() => {
-        this.rollsBack = session.holdings.store.shared === true
-      })
+    if (!wasSaved && this.#renews) await renew(session).catch(() => {})
     return response
   }
 
