@@ -1,6 +1,9 @@
 /** The names of this machine that programs of a user listen on (RFC 8252). */
 const loopback: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]'])
 
+/** All names that lead to this machine, for some reader of them. */
+const anyLoopback = /^(?:(?:.+\.)?localhost\.?|127(?:\.\d+){3}|\[::1\]|\[::ffff:7f[\da-f]{2}:[\da-f]+\])$/
+
 /** Whether an address is one of a program on the device of the user. */
 export function isOnDevice({ protocol, hostname }: URL): boolean {
   return protocol === 'http:' && loopback.has(hostname)
@@ -10,7 +13,7 @@ export function isOnDevice({ protocol, hostname }: URL): boolean {
 export function isOfProgram(address: string): boolean {
   if (!URL.canParse(address)) return true
   const { protocol, hostname } = new URL(address)
-  return protocol !== 'https:' || loopback.has(hostname)
+  return protocol !== 'https:' || anyLoopback.test(hostname)
 }
 
 /** Schemes that the programs of a system take: none of them is a client. */
@@ -21,13 +24,13 @@ const ofBrowsers =
   /^(?:.+https?|brave(?:-.*)?|chrome.*|duckduckgo|edge|firefox(?:-.*)?|focus|googlechrome.*|microsoft-edge.*|moz-.*|opera(?:-.*)?|safari(?:-.*)?|vivaldi(?:-.*)?|x-safari.*):$/
 
 /**
- * Whether codes may not be sent there: plain http elsewhere, a scheme that hides another address, and a name
- * before the host, which reads as the host.
+ * Whether codes may not be sent there: plain http elsewhere, a scheme that hides another address, a name before
+ * the host, which reads as the host, and the pages of the sign-in itself, which are at `own`.
  */
-export function isForbidden(address: string): boolean {
+export function isForbidden(address: string, own: string): boolean {
   if (!URL.canParse(address)) return true
   const url = new URL(address)
-  if (url.username !== '' || url.password !== '') return true
+  if (url.username !== '' || url.password !== '' || url.href.startsWith(own)) return true
   if (url.protocol === 'http:') return !isOnDevice(url)
   if (url.protocol === 'https:') return false
   if (ofOthers.test(url.protocol) || ofBrowsers.test(url.protocol)) return true

@@ -1062,7 +1062,7 @@ export class AuthorizationServer {
         // which field does not matter: with it all metadata of a client is checked, wherever it came from
         properties: ['software_id'],
         validator(_ctx, _key, _value, { redirect_uris: uris }) {
-          if (Array.isArray(uris) && uris.some((uri) => isForbidden(String(uri))))
+          if (Array.isArray(uris) && uris.some((uri) => isForbidden(String(uri), `${issuer}/sign-in/`)))
             throw new errors.InvalidRedirectUri()
         },
       },

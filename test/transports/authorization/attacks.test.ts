@@ -460,8 +460,9 @@ test('two tabs that are let in within one second go on, each by itself', async (
 })
 
 test('bad registrations are refused: scripts, fragments, plain http elsewhere', async (t) => {
-  const { register } = await attack(t)
+  const { register, origin } = await attack(t)
   for (const uri of [
+    `${origin}/sign-in/callback`,
     'javascript:alert(1)',
     'data:text/html,x',
     'http://evil.example/cb',

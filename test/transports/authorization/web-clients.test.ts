@@ -7,8 +7,10 @@ import { Browser } from './_browser.js'
 const test = suite('what a click on Allow is good for', { timeout: 20_000 })
 
 /** A client on the web, which is not asked for each time: what it gets, and whether somebody had to click. */
-async function webClient({ register, begin, token }: Awaited<ReturnType<typeof attack>>) {
-  const at = 'https://web.example/cb'
+async function webClient(
+  { register, begin, token }: Awaited<ReturnType<typeof attack>>,
+  at = 'https://web.example/cb',
+) {
   const client = await register({ application_type: 'web', redirect_uris: [at] })
   const isWeb = (url: URL): boolean => url.href.startsWith(at)
   const browser = new Browser()
@@ -31,6 +33,14 @@ test('a scope that a user has lost is in no new token of a grant that there was'
   assert.equal(await ask(), ['mcp', 'silently'])
   may.scopes = ['write']
   assert.equal(await ask(), ['mcp write', 'silently'])
+})
+
+test('an address of the device itself is asked for each time, however it is written', async (t) => {
+  const found = await attack(t)
+  for (const host of ['127.0.0.2', 'localhost.', 'app.localhost', '[::1]', 'localhost:8443']) {
+    const ask = await webClient(found, `https://${host}/cb`)
+    for (const _ of [1, 2]) assert.equal(await ask(), ['mcp', 'by a click'], host)
+  }
 })
 
 test('a web client is asked for again once its user can grant what it wanted', async (t) => {
