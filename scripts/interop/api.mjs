@@ -1,4 +1,5 @@
-// GitHub's document as a server of `caduceus serve`, used by the inspector: it lists, searches, and calls a server that checks requests.
+// GitHub's document as a server of `caduceus serve`, used by the inspector: it lists, searches, and calls a server
+// that checks requests.
 import { ok } from 'node:assert'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

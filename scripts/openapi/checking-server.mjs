@@ -13,7 +13,10 @@ export const isInstalled = existsSync(githubFile)
 
 const issues = '/repos/{owner}/{repo}/issues/{issue_number}'
 
-/** A server that answers by operation, and says what a request has wrong by the document; of that, one issue's operations. */
+/**
+ * A server that answers by operation, and says what a request has wrong by the document; of that, one issue's
+ * operations.
+ */
 export async function startChecking() {
   const { OpenAPIBackend } = await import(pathToFileURL(join(modules, 'openapi-backend', 'index.js')).href)
   const whole = JSON.parse(readFileSync(githubFile, 'utf8'))

@@ -11,7 +11,10 @@ import { environmentOf, newHome, overStdio, program } from './_caduceus.js'
 
 const test = suite('how caduceus is stopped', { timeout: 30_000 })
 
-/** A server that answers nothing, and does not end at the end of its input; its process id is in a file, as a whole. */
+/**
+ * A server that answers nothing, and does not end at the end of its input; its process id is in a file, as a
+ * whole.
+ */
 const mute = `const fs = require('fs')
 fs.writeFileSync('part', String(process.pid))
 fs.renameSync('part', 'pid')

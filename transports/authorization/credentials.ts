@@ -22,8 +22,8 @@ const early = 60_000
 /** Milliseconds for one renewal: after that another node may try. */
 const renewalTime = 30_000
 /**
- * Milliseconds after a renewal that failed, at least, and as long as it took: all who waited for it fail with it, and
- * not each after its own.
+ * Milliseconds after a renewal that failed, at least, and as long as it took: all who waited for it fail with it,
+ * and not each after its own.
  */
 const failedTime = 2_000
 /** Milliseconds that a token has to be good for, to be used while another call gets a new one. */
@@ -66,8 +66,8 @@ export class UserCredentials {
   }
 
   /**
-   * While the provider does not answer, a token is used to its end. Rejects with UNAUTHORIZED where the user has to
-   * sign in again.
+   * While the provider does not answer, a token is used to its end. Rejects with UNAUTHORIZED where the user has
+   * to sign in again.
    */
   async of(account: string | undefined, signal: AbortSignal): Promise<Credentials> {
     if (account === undefined) throw signInAgain()

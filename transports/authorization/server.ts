@@ -560,8 +560,8 @@ export class AuthorizationServer {
   }
 
   /**
-   * The browser was somebody else's before, maybe since a moment ago: `oidc-provider` would end that by a page with
-   * a script.
+   * The browser was somebody else's before, maybe since a moment ago: `oidc-provider` would end that by a page
+   * with a script.
    */
   async #leaveOther(uid: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
     const step = await this.#provider.Interaction.find(uid)

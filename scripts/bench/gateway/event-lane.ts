@@ -3,8 +3,8 @@ import { type Connection, openConnection, post } from '../peers/connection.js'
 import { initialize, initialized } from '../peers/messages.js'
 
 /**
- * A session over HTTP+SSE, the transport of 2024-11-05: answers come in a stream that stays open. One message is under way at a
- * time.
+ * A session over HTTP+SSE, the transport of 2024-11-05: answers come in a stream that stays open. One message is
+ * under way at a time.
  */
 export class EventLane {
   readonly #stream: Socket

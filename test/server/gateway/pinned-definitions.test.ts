@@ -253,6 +253,22 @@ test('a held back template is held by each spelling of its addresses', async (t)
   assert.is((await client.readResource('file:///a/b')).contents.length, 1)
 })
 
+test('a held back resource whose address can be read in too many ways holds each that may be it', async (t) => {
+  const { up, change } = changing()
+  const odd = 'db://u@H.:12/%2561//../b;x/c./d%5Ce/?q'
+  const resource = { uri: odd, name: 'odd' }
+  const other = { uri: 'db://h/other', name: 'other' }
+  change({ resources: [resource, other] })
+  const { client } = await served(t, { files: up.client }, { pin: true })
+  const listed = async (): Promise<number> => (await client.listResources()).resources.length
+  await until(async () => (await listed()) === 2)
+  change({ resources: [{ ...resource, description: 'another' }, other] })
+  await until(async () => (await listed()) === 1)
+  for (const uri of [odd, `${odd}&x`, 'db://h/any'])
+    assert.match(String(await client.readResource(uri).catch(String)), /has changed since it was pinned/)
+  assert.is((await client.readResource(other.uri)).contents.length, 1)
+})
+
 for (const [own, ...uris] of [
   ['file://localhost/{name}', 'file://localhost/c', 'file:///c', 'file:/c', 'FILE:///c'],
   ['db://host:5432/{id}', 'db://host:5432/1', 'db://host/1'],
