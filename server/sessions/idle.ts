@@ -33,7 +33,8 @@ function prepare(session: Session): void {
   saving.then(
     () => {
       session.isDrowsy = false
-      session.saved = Math.max(session.saved, changes)
+      // a shared record was saved as others have left it
+      if (!isShared) session.saved = Math.max(session.saved, changes)
       if (self.alive) self.cast('hibernate', version)
     },
     (error) => {

@@ -253,7 +253,7 @@ test('a held back template is held by each spelling of its addresses', async (t)
   assert.is((await client.readResource('file:///a/b')).contents.length, 1)
 })
 
-test('a held back resource whose address can be read in too many ways holds each that may be it', async (t) => {
+test('a held back address that can be read in too many ways may be any', async (t) => {
   const { up, change } = changing()
   const odd = 'db://u@H.:12/%2561//../b;x/c./d%5Ce/?q'
   const resource = { uri: odd, name: 'odd' }
