@@ -1,118 +1,142 @@
-// npm run docs: site/, the documentation as files: open site/index.html, or put the folder onto any web server.
-//   node scripts/docs.mjs [--out folder]
-// Pages are the Markdown beside the code; those of the API come from the docstrings. TypeDoc builds them.
-import { cpSync, rmSync } from 'node:fs'
-import { dirname, join, resolve } from 'node:path'
+// npm run docs: site/, the documentation, to be put onto any web server.
+//   node scripts/docs.mjs [--out folder] [--base /path/]
+// Pages are the Markdown beside the code; those of the API come from the docstrings, by TypeDoc. VitePress makes
+// the site of them.
+import { cpSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { basename, join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { contents, everyPage } from './docs/contents.mjs'
 import { install } from './docs/install.mjs'
 import { writeTexts } from './docs/llms.mjs'
 import { optionsPage } from './docs/options.mjs'
-import { weighResults } from './docs/search.mjs'
+import { read, write, writePages } from './docs/pages.mjs'
 import { doors } from './house/entries.mjs'
 import { repository } from './house/sources.mjs'
+
+/** Folders of the API's pages, in the order in which people read. */
+const kinds = [
+  ['functions', 'Functions'],
+  ['classes', 'Classes'],
+  ['interfaces', 'Interfaces'],
+  ['type-aliases', 'Types'],
+  ['variables', 'Constants'],
+]
 
 process.exitCode = await main()
 
 async function main() {
-  const { values } = parseArgs({ options: { out: { type: 'string', default: join(repository, 'site') } } })
+  const { values } = parseArgs({
+    options: {
+      out: { type: 'string', default: join(repository, 'site') },
+      base: { type: 'string', default: '/' },
+    },
+  })
   const out = resolve(values.out)
-  const { typedoc, mermaid } = await install()
-  const app = await typedoc.Application.bootstrap(settings(out), [new typedoc.TSConfigReader()])
-  arrange(app, typedoc)
-  const project = await app.convert()
-  if (project === undefined) return 1
-  rmSync(out, { recursive: true, force: true })
-  await app.generateOutputs(project)
-  cpSync(mermaid, join(out, 'assets', 'mermaid.js'))
-  writeTexts(out, optionsPage(project)[0].text)
-  if (app.logger.hasErrors() || app.logger.hasWarnings()) {
-    console.error('docs: what is above is wrong; links lead to pages of scripts/docs/contents.mjs')
-    return 1
+  const { typedoc, vitepress, mermaid } = await install()
+  const source = mkdtempSync(join(repository, 'scripts', 'docs', '.site-'))
+  try {
+    const troubles = writePages(source)
+    const api = await writeApi(typedoc, source)
+    if (api === undefined) troubles.push('docstrings: see above')
+    if (troubles.length > 0) {
+      console.error(
+        `docs: links lead to pages of scripts/docs/contents.mjs, and to files\n  ${troubles.join('\n  ')}`,
+      )
+      return 1
+    }
+    write(join(source, 'options.md'), api.options)
+    cpSync(mermaid, join(source, 'public', 'mermaid.js'))
+    for (const picture of ['transports/view/page/icon.svg', 'runtime/guide/crash-moving.svg'])
+      cpSync(join(repository, picture), join(source, 'public', basename(picture)))
+    configure(source, { base: values.base, version: versionOf(), doors: api.doors })
+    rmSync(out, { recursive: true, force: true })
+    await vitepress.build(source, { outDir: out })
+    writeTexts(out, api)
+  } finally {
+    rmSync(source, { recursive: true, force: true })
   }
   console.log(`docs: ${join(out, 'index.html')}`)
   return 0
 }
 
+/** The pages of the API, and all options; undefined if a docstring is wrong. */
+async function writeApi(typedoc, source) {
+  const out = join(source, 'api')
+  const app = await typedoc.Application.bootstrapWithPlugins(settings(out), [new typedoc.TSConfigReader()])
+  const { Converter, ReflectionKind } = typedoc
+  app.converter.on(Converter.EVENT_CREATE_DECLARATION, (_context, declaration) => {
+    if (declaration.kindOf(ReflectionKind.Module)) declaration.name = moduleName(declaration.name)
+  })
+  const project = await app.convert()
+  if (project === undefined) return undefined
+  await app.generateOutputs(project)
+  if (app.logger.hasErrors() || app.logger.hasWarnings()) return undefined
+  return {
+    options: optionsPage(project),
+    doors: doors.map((door) => contentsOf(out, moduleName(door.replace(/\.ts$/, '')))),
+  }
+}
+
 function settings(out) {
   const here = (path) => join(repository, path)
   return {
-    name: 'Caduceus',
+    name: 'API',
     entryPoints: doors.map(here),
     basePath: repository,
     tsconfig: here('tsconfig.json'),
     skipErrorChecking: true, // `npm run check` does that, with the TypeScript of the project
-    readme: here('README.md'),
-    projectDocuments: everyPage.map(here),
-    customJs: here('scripts/docs/site.js'),
-    customCss: here('scripts/docs/site.css'),
+    readme: 'none',
     out,
-    plugin: [],
+    plugin: ['typedoc-plugin-markdown'],
     disableGit: true,
     disableSources: true,
     excludeInternal: true,
     excludeExternals: true,
-    includeVersion: true,
-    searchInDocuments: true,
     sortEntryPoints: false,
     sort: ['kind', 'alphabetical-ignoring-documents'],
-    navigation: { includeGroups: true },
-    groupOrder: [...contents.map(({ title }) => title), 'Modules', '*'],
-    highlightLanguages: [
-      'ts',
-      'js',
-      'json',
-      'jsonc',
-      'bash',
-      'sh',
-      'yaml',
-      'docker',
-      'nginx',
-      'ini',
-      'python',
-      'text',
-    ],
-    ignoredHighlightLanguages: ['mermaid', 'haproxy'],
+    kindSortOrder: ['Module', 'Function', 'Class', 'Interface', 'TypeAlias', 'Variable', 'Reference'],
     validation: { notExported: false, invalidLink: true, rewrittenLink: false, invalidPath: true },
     hideGenerator: true,
-    headings: { readme: false },
-    includeHierarchySummary: false,
+    entryFileName: 'index',
+    hidePageHeader: true,
+    hideBreadcrumbs: true,
+    pageTitleTemplates: { member: ({ name }) => name },
+    useCodeBlocks: true,
+    sanitizeComments: true,
+    indexFormat: 'table',
+    parametersFormat: 'table',
+    interfacePropertiesFormat: 'table',
+    typeDeclarationFormat: 'table',
+    typeAliasPropertiesFormat: 'table',
     logLevel: 'Warn',
   }
 }
 
-/** Gives pages their title and their place, and modules the names that programs import. */
-function arrange(app, typedoc) {
-  const { Converter, DocumentReflection, ReflectionKind } = typedoc
-  const paths = new Map()
-  weighResults(app, typedoc, (found) => paths.get(found))
-  const queue = contents.flatMap(({ title, pages }) => pages.map((path) => ({ group: title, path })))
-  app.converter.on(Converter.EVENT_CREATE_DOCUMENT, (_context, page) => {
-    const place = queue.shift()
-    if (place === undefined) return
-    page.name = titleOf(page, place.path)
-    page.frontmatter.group = place.group
-    paths.set(page, place.path)
-  })
-  app.converter.on(Converter.EVENT_CREATE_DECLARATION, (_context, declaration) => {
-    if (declaration.kindOf(ReflectionKind.Module)) declaration.name = moduleName(declaration.name)
-  })
-  app.converter.on(Converter.EVENT_RESOLVE_BEGIN, ({ project }) => {
-    const page = new DocumentReflection('Options', project, optionsPage(project), { group: 'Reference' })
-    project.registerReflection(page, undefined, undefined)
-    project.addChild(page)
-  })
-}
-
-/** The page of a room is found by the room's name, others by their heading. */
-function titleOf(page, path) {
-  if (/^\w+\/.+\/README\.md$/.test(path)) return dirname(path)
-  const [first] = page.content
-  return /^# (.+)$/m.exec(first?.text ?? '')?.[1]?.replaceAll('`', '') ?? page.name
+/** The symbols of a door, by the folders that TypeDoc has made for them. */
+function contentsOf(api, name) {
+  const groups = kinds
+    .filter(([folder]) => existsSync(join(api, name, folder)))
+    .map(([folder, title]) => ({
+      title,
+      folder,
+      symbols: readdirSync(join(api, name, folder)).map((file) => file.slice(0, -3)),
+    }))
+  return { name, place: `api/${name}`, groups }
 }
 
 /** `runtime/index` is imported as `caduceus/runtime`. */
 function moduleName(path) {
   const door = path.replace(/\/?index$/, '')
   return door === '' ? 'caduceus' : `caduceus/${door}`
+}
+
+function configure(source, given) {
+  const config = `import { siteConfig } from '../../config.mjs'\n\nexport default siteConfig(${JSON.stringify(given)})\n`
+  write(join(source, '.vitepress', 'config.mjs'), config)
+  cpSync(join(repository, 'scripts', 'docs', 'theme'), join(source, '.vitepress', 'theme'), {
+    recursive: true,
+  })
+}
+
+function versionOf() {
+  return JSON.parse(read('package.json')).version
 }

@@ -1,4 +1,4 @@
-// node scripts/drawings.mjs: draws the pictures of runtime/guide/why.md from real runs, each anew.
+// node scripts/drawings.mjs: draws the pictures of README.md and runtime/guide/why.md from real runs, each anew.
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -14,19 +14,30 @@ const { connect, crash } = await load('testing.js')
 const folder = join(repository, 'runtime', 'guide')
 const size = { line: 26, indent: 22, column: 330, left: 24, top: 56 }
 
-writeFileSync(join(folder, 'crash.svg'), await drawCrash())
+const crashed = await runCrash()
+writeFileSync(join(folder, 'crash.svg'), drawCrash(crashed))
+writeFileSync(join(folder, 'crash-moving.svg'), drawMovingCrash(crashed))
 writeFileSync(join(folder, 'reconnect.svg'), await drawReconnect())
 
-/** The tree of a server before its transport crashed, and after. */
-async function drawCrash() {
-  const note = defineTool({ name: 'note', session: true, run: () => 'noted' })
+/** A server whose transport crashes between two calls of one session. */
+async function runCrash() {
+  const note = defineTool({
+    name: 'note',
+    session: true,
+    run: async (_, ctx) => `note ${await ctx.update('notes', (count = 0) => count + 1)}`,
+  })
   const pair = await connect(defineServer({ name: 'notes', version: '1.0.0', tools: [note] }))
-  await pair.client.callTool('note')
+  const first = await pair.client.callTool('note')
   const before = flatten(inspect(pair.server))
   const died = await crash(pair.server, { part: 'transport' })
-  await pair.client.callTool('note')
+  const second = await pair.client.callTool('note')
   const after = flatten(inspect(pair.server))
   await pair.close()
+  return { before, after, died, answers: [first.text, second.text] }
+}
+
+/** The tree before its transport crashed, and after. */
+function drawCrash({ before, after, died }) {
   const alive = new Set(after.map(({ process }) => process))
   const known = new Set(before.map(({ process }) => process))
   const left = before.map((node) => row(node, 0, alive.has(node.process) ? 'same' : markOf(node)))
@@ -42,6 +53,53 @@ async function drawCrash() {
       ...place(left),
       ...place(right),
     ],
+  )
+}
+
+/** The same as it happens, slowed down, again and again: what ends, what is new, and what the client has of it. */
+function drawMovingCrash({ before, after, answers }) {
+  const alive = new Set(after.map(({ process }) => process))
+  const rows = before.map((node) => row(node, 0, alive.has(node.process) ? 'same' : markOf(node)))
+  const bottom = size.top + rows.length * size.line + 22
+  const client = [
+    text(size.left - 6, bottom, 'its client', 'head'),
+    ...['before', 'after'].map((when, index) =>
+      text(size.left + 100 + index * 90, bottom, answers[index], `call-${when}`),
+    ),
+  ]
+  const words = { dead: 'crashes', ended: 'is ended' }
+  const tree = rows.flatMap(({ depth, mark, label }, index) => {
+    const x = size.left + depth * size.indent
+    const y = size.top - 20 + index * size.line
+    const told = words[mark] ?? ''
+    const side = (what, kind) => text(size.left + 255, y + 5, what, `word ${kind}`)
+    return [
+      `<circle class="good ${mark}-moves" cx="${x}" cy="${y}" r="6"/>`,
+      text(x + 14, y + 5, label, ''),
+      ...(told === '' ? [] : [side(told, `${mark} ${mark}-word`), side('new', 'new new-word')]),
+    ]
+  })
+  const moves = `
+    @keyframes dead { 0%, 28% { fill: #1a7f37 } 30%, 56% { fill: #cf222e } 60%, 100% { fill: #1a7f37 } }
+    @keyframes ended { 0%, 38% { fill: #1a7f37 } 40%, 56% { fill: #bc4c00 } 60%, 100% { fill: #1a7f37 } }
+    @keyframes dead-word { 0%, 28% { opacity: 0 } 30%, 56% { opacity: 1 } 58%, 100% { opacity: 0 } }
+    @keyframes ended-word { 0%, 38% { opacity: 0 } 40%, 56% { opacity: 1 } 58%, 100% { opacity: 0 } }
+    @keyframes later { 0%, 58% { opacity: 0 } 60%, 100% { opacity: 1 } }
+    @keyframes last { 0%, 70% { opacity: 0 } 72%, 100% { opacity: 1 } }
+    @keyframes first { 0%, 10% { opacity: 0 } 12%, 100% { opacity: 1 } }
+    .dead-word, .ended-word { opacity: 0 }
+    @media (prefers-reduced-motion: no-preference) {
+      .dead-moves { animation: dead 9s infinite } .ended-moves { animation: ended 9s infinite }
+      .dead-word { animation: dead-word 9s infinite } .ended-word { animation: ended-word 9s infinite }
+      .new-word { animation: later 9s infinite }
+      .call-before { animation: first 9s infinite } .call-after { animation: last 9s infinite }
+    }`
+  return svg(
+    'The tree of a server: its transport crashes, its group is started again, and the session counts on.',
+    370,
+    bottom + 18,
+    [...tree, ...client],
+    moves,
   )
 }
 
@@ -159,7 +217,7 @@ function round(number) {
   return Math.round(number * 10) / 10
 }
 
-function svg(title, width, height, parts) {
+function svg(title, width, height, parts, moves = '') {
   const style = `
     text { font: 14px system-ui, sans-serif; fill: #24292f }
     .head { font-weight: 600 } .tick, .word { font-size: 12px } .inside { fill: #fff; font-size: 12px }
@@ -167,7 +225,7 @@ function svg(title, width, height, parts) {
     .between { fill: #9a6700 } .call { fill: #0969da } .back { fill: #fff }`
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img">
   <title>${title}</title>
-  <style>${style}
+  <style>${style}${moves}
   </style>
   <rect class="back" width="${width}" height="${height}" rx="8"/>
   ${parts.join('\n  ')}

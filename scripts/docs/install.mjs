@@ -4,12 +4,19 @@ import { installLocked } from '../house/install-locked.mjs'
 
 const own = dirname(fileURLToPath(import.meta.url))
 
-/** Installs what builds the documentation, from a lock file of its own: TypeDoc as a module, and the path of mermaid. Throws. */
+/** Installs what builds the documentation, from a lock file of its own: TypeDoc and VitePress as modules, the path of mermaid. Throws. */
 export async function install() {
-  installLocked(own, () => ['typedoc', 'typescript', '@mermaid-js/tiny'])
+  installLocked(own, () => [
+    'typedoc',
+    'typedoc-plugin-markdown',
+    'typescript',
+    'vitepress',
+    '@mermaid-js/tiny',
+  ])
   const path = (...parts) => join(own, 'node_modules', ...parts)
   return {
     typedoc: await import(pathToFileURL(path('typedoc', 'dist', 'index.js')).href),
+    vitepress: await import(pathToFileURL(path('vitepress', 'dist', 'node', 'index.js')).href),
     mermaid: path('@mermaid-js', 'tiny', 'dist', 'mermaid.tiny.js'),
   }
 }

@@ -1,11 +1,10 @@
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { doors } from '../house/entries.mjs'
 import { repository } from '../house/sources.mjs'
 import { contents, everyPage } from './contents.mjs'
 
 /** Writes `llms.txt` (llmstxt.org): every page with a line of what it is about, as Markdown beside the pages; `llms-full.txt` has them all. */
-export function writeTexts(out, options) {
+export function writeTexts(out, { options, doors }) {
   for (const path of ['README.md', ...everyPage]) {
     mkdirSync(dirname(join(out, 'text', path)), { recursive: true })
     cpSync(join(repository, path), join(out, 'text', path))
@@ -16,14 +15,10 @@ export function writeTexts(out, options) {
   )
   const head =
     '# Caduceus\n\n> MCP clients and servers for Node as supervised processes: whatever dies comes back.\n'
-  const modules = doors.map((path) => path.replace(/\.ts$/, '').replace(/\/?index$/, ''))
   const others = [
     '## Beyond pages\n',
     '- [All options](text/options.md): tables of the options of all functions, with types and defaults.',
-    ...modules.map((door) => {
-      const name = ['caduceus', door].filter((part) => part !== '').join('/')
-      return `- [${name}](modules/${name.replace('/', '_')}.html): what each of its exports promises.`
-    }),
+    ...doors.map(({ name, place }) => `- [${name}](${place}/index.html): what each of its exports promises.`),
     '- [Everything in one file](llms-full.txt)\n',
   ]
   const all = [head, `- ${link('README.md')}\n`, ...groups, others.join('\n')]

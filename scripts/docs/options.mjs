@@ -1,5 +1,5 @@
 // The tables of all options, from the types and docstrings of what the doors export.
-/** The page, as what TypeDoc makes pages of. */
+/** The page, as Markdown. */
 export function optionsPage(project) {
   const seen = new Map()
   for (const door of project.children ?? [])
@@ -14,12 +14,7 @@ export function optionsPage(project) {
       .sort((a, b) => a.type.name.localeCompare(b.type.name))
       .map(({ type }) => tableOf(type)),
   ])
-  return [
-    {
-      kind: 'text',
-      text: `# Options\n\nAll options of all functions, by the type that has them.\n\n${text.join('\n')}`,
-    },
-  ]
+  return `# Options\n\nAll options of all functions, by the type that has them.\n\n${text.join('\n')}`
 }
 
 function tableOf(type) {

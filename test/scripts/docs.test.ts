@@ -1,17 +1,19 @@
 // second tier: browser
-// time limit: 270 s
+// time limit: 330 s
 import { execFile } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
-import { dirname, join, resolve } from 'node:path'
-import { pathToFileURL } from 'node:url'
+import { dirname, extname, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { chromium, type Page } from 'playwright-core'
 import * as assert from 'uvu/assert'
 import { inRoot, root } from '../support/root.js'
 import { suite, type TestContext } from '../support/suite.js'
 
-const test = suite('npm run docs', { timeout: 240_000 })
+const test = suite('npm run docs', { timeout: 300_000 })
 const executablePath = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(
   (path) => existsSync(path),
 )
@@ -20,24 +22,50 @@ process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
 /** The folder of the site: it takes its time, and is built once. */
 const built = build(folder)
 built.catch(() => {}) // whoever reads it hears of it
-/** What a reader types, and what comes first: the guide before symbols, a symbol by its whole name. */
-const firstOf = [
-  ['how to test', 'Test a server'],
-  ['rate limit', 'caduceus/server'],
-  ['bearer token', 'Tokens: an OAuth resource server'],
-  ['graceful shutdown', 'Deployment'],
-  ['logging', 'Log messages for the client'],
-  ['streaming', 'Which transport'],
-  ['authentication', 'Tokens: an OAuth resource server'],
-  ['timeout', 'Progress, and giving up'],
-  ['retry', 'Calls that are made again'],
-  ['express', 'In a web application of yours'],
-  ['mount', 'In a web application of yours'],
-  ['prometheus', 'Traces and metrics'],
-  ['docker', 'Deployment'],
-  ['session state', 'State of a session'],
-  ['startServer', 'startServer'],
-] as const
+/** What a reader types, and the page that comes first: the guide before symbols, a symbol by its whole name. */
+const firstOf = Object.entries({
+  'server/guide/tutorial': ['getting started', 'hello world'],
+  'server/guide/testing': ['how to test', 'unit test', 'vitest', 'mock'],
+  'server/': ['rate limit', 'throttle'],
+  'server/guide/authenticate': ['bearer token', 'jwt', 'authentication', 'api key'],
+  'server/guide/login': ['github login', 'oauth proxy', 'sso'],
+  'server/guide/deployment': ['graceful shutdown', 'docker', 'kubernetes', 'health check', 'nginx'],
+  'server/guide/log': ['logging'],
+  'server/guide/progress': ['progress', 'cancel'],
+  'server/guide/tools': ['define a tool', 'zod', 'structured output'],
+  'server/guide/content': ['image', 'audio'],
+  'server/guide/resources': ['resource template'],
+  'server/guide/completion': ['autocomplete'],
+  'server/guide/elicit': ['elicitation', 'human in the loop'],
+  'server/guide/sample': ['sampling'],
+  'server/guide/state': ['session state'],
+  'server/guide/engines': ['persist sessions', 'redis'],
+  'server/guide/own-engine': ['postgres', 'sqlite'],
+  'server/guide/hooks': ['middleware'],
+  'server/guide/scopes': ['permissions', 'rbac'],
+  'server/guide/tasks': ['long running', 'background job'],
+  'server/guide/isolation': ['sandbox', 'cpu bound'],
+  'server/guide/processes': ['multi core'],
+  'server/guide/cluster': ['horizontal scaling', 'load balancer'],
+  'server/guide/gateway': ['proxy', 'aggregate servers'],
+  'server/guide/openapi': ['swagger', 'rest api'],
+  'server/guide/fetch': ['cloudflare workers'],
+  'server/guide/functions': ['lambda'],
+  'server/from-the-sdk': ['migrate from the sdk'],
+  'server/guide/from-fastmcp': ['fastmcp', 'lifespan'],
+  'client/guide/retry': ['retry', 'reconnect'],
+  'client/guide/models': ['langchain', 'openai', 'ai sdk'],
+  'client/guide/many': ['multiple servers'],
+  'client/guide/troubleshooting': ['troubleshooting'],
+  'transports/guide/mount': ['express', 'hono', 'next.js'],
+  'transports/guide/telemetry': ['prometheus', 'opentelemetry'],
+  'transports/guide/live-view': ['dashboard'],
+  'transports/guide/choose': ['streamable http', 'stdio'],
+  'command/': ['cli', 'inspector', 'hot reload'],
+  'protocol/errors': ['error codes'],
+  'api/caduceus/functions/startServer': ['startServer'],
+  'api/caduceus/functions/startClientPool': ['startClientPool'],
+} as const).flatMap(([page, words]) => words.map((word) => ({ word, page })))
 
 test('the pages of the site link to what is there', async () => {
   const site = await built
@@ -49,10 +77,10 @@ test('the pages of the site link to what is there', async () => {
     listed.filter((path) => !existsSync(join(site, path))),
     [],
   )
-  assert.match(readFileSync(join(site, 'documents', 'Options.html'), 'utf8'), 'statelessRequests')
+  assert.match(readFileSync(join(site, 'options.html'), 'utf8'), 'statelessRequests')
 })
 
-const inBrowser = 'the site works from a folder: search works, nothing is fetched'
+const inBrowser = 'what a reader types finds its page first; nothing is fetched from elsewhere'
 if (executablePath === undefined) test.skip(inBrowser, 'chromium is not installed')
 else test(inBrowser, (t) => browse(t, executablePath))
 
@@ -69,33 +97,33 @@ async function build(site: string): Promise<string> {
 }
 
 async function browse(t: TestContext, executablePath: string): Promise<void> {
-  const site = await built
+  const url = await serve(t, await built)
   const browser = await chromium.launch({ args: ['--no-sandbox'], executablePath })
   t.after(() => browser.close())
   const page = await browser.newPage({ colorScheme: 'light' })
   const troubles: string[] = []
   page.on('pageerror', ({ message }) => troubles.push(message))
   page.on('request', (request) => {
-    if (!/^(?:file|data|blob):/.test(request.url())) troubles.push(request.url())
+    if (!request.url().startsWith(url) && !request.url().startsWith('data:')) troubles.push(request.url())
   })
-  const open = (path: string) => page.goto(pathToFileURL(join(site, path)).href)
+  page.on('response', (response) => {
+    if (response.status() >= 400) troubles.push(`${response.status()} ${response.url()}`)
+  })
 
-  await open('index.html')
+  await page.goto(url)
   assert.match(await page.title(), 'Caduceus')
+  await page.locator('.VPHomeHero img').waitFor()
+  const wrong = await searches(page, url)
+  assert.equal(wrong, [])
+
+  await page.goto(`${url}contributing.html`)
+  await page.locator('.diagram svg').first().waitFor()
   for (const group of ['First hour', 'Servers', 'Clients', 'Operating', 'Reference'])
-    await page.locator('#tsd-nav-container', { hasText: group }).waitFor()
+    await page.locator('.VPSidebar', { hasText: group }).waitFor()
 
-  await find(page, 'ask the user', 'Ask the user')
-  await find(page, 'startClientPool', 'startClientPool')
-  await find(page, 'drainDelay', 'Deployment')
-  for (const [words, title] of firstOf) await find(page, words, title, 'li:first-child')
-
-  await open('documents/Contributing.html')
-  await page.locator('.mermaid svg').first().waitFor()
-
-  await open('documents/Why_supervision.html')
+  await page.goto(`${url}runtime/guide/why.html`)
   const loaded = await page
-    .locator('.tsd-typography img')
+    .locator('.vp-doc img')
     .evaluateAll((images) =>
       images.map((image) => (image as unknown as { naturalWidth: number }).naturalWidth > 0),
     )
@@ -103,18 +131,56 @@ async function browse(t: TestContext, executablePath: string): Promise<void> {
 
   const background = () => page.evaluate('getComputedStyle(document.body).backgroundColor') as Promise<string>
   const light = await background()
-  await page.locator('details.tsd-accordion summary', { hasText: 'Settings' }).click()
-  await page.locator('#tsd-theme').selectOption('dark')
+  await page.locator('.VPNavBarAppearance button').click()
   assert.is.not(await background(), light)
+
+  await page.setViewportSize({ width: 390, height: 844 })
+  for (const path of ['', 'server/guide/tools.html', 'options.html', 'protocol/errors.html']) {
+    await page.goto(url + path)
+    assert.is(await page.evaluate('document.documentElement.scrollWidth - innerWidth'), 0, path)
+  }
   assert.equal(troubles, [])
 }
 
-/** Types into the search, until a page of this title is among the results, or is the one that `which` says. */
-async function find(page: Page, words: string, title: string, which = 'li'): Promise<void> {
-  await page.locator('#tsd-search-trigger').click()
-  await page.locator('#tsd-search-input').fill(words)
-  await page.locator(`#tsd-search-results ${which}`, { hasText: title }).first().waitFor()
+/** Types each word into the search; answers where another page comes first. */
+async function searches(page: Page, url: string): Promise<readonly string[]> {
+  await page.locator('.VPNavBarSearch button').first().click()
+  const input = page.locator('.VPLocalSearchBox input')
+  const first = page.locator('.VPLocalSearchBox .results li:first-child a')
+  const wrong: string[] = []
+  for (const { word, page: wanted } of firstOf) {
+    await input.fill('')
+    await first.waitFor({ state: 'detached' })
+    await input.fill(word)
+    await first.waitFor()
+    const found = (await first.getAttribute('href'))?.replace(/(?:\.html)?(?:#.*)?$/, '')
+    if (found !== new URL(url).pathname + wanted) wrong.push(`${word}: ${found}`)
+  }
   await page.keyboard.press('Escape')
+  return wrong
+}
+
+/** The site as any web server serves files. */
+async function serve(t: TestContext, site: string): Promise<string> {
+  const types: Record<string, string> = {
+    '.html': 'text/html',
+    '.js': 'text/javascript',
+    '.css': 'text/css',
+    '.svg': 'image/svg+xml',
+  }
+  const server = createServer((request, response) => {
+    const path = decodeURIComponent(new URL(request.url ?? '/', 'http://localhost').pathname)
+    const file = join(site, path.endsWith('/') ? `${path}index.html` : path)
+    const isThere = existsSync(file)
+    response.writeHead(isThere ? 200 : 404, {
+      'content-type': types[extname(file)] ?? 'application/octet-stream',
+    })
+    response.end(isThere ? readFileSync(file) : '')
+  })
+  t.after(() => void server.close())
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
 }
 
 /** Links of pages to files that are not there, or to places that a page does not have. */
@@ -136,7 +202,9 @@ function lostLinks(site: string): string[] {
     return links.flatMap((link) => {
       if (/^(?:https?|mailto|data):/.test(link)) return []
       const [file = '', anchor = ''] = link.split('#')
-      const target = file === '' ? from : resolve(dirname(from), decodeURIComponent(file))
+      const to = decodeURIComponent(file)
+      const place = to.startsWith('/') ? join(site, to) : resolve(dirname(from), to)
+      const target = file === '' ? from : to.endsWith('/') ? join(place, 'index.html') : place
       if (!existsSync(target)) return [`${path}: ${link}`]
       const isThere =
         anchor === '' || !target.endsWith('.html') || anchorsOf(target).has(decodeURIComponent(anchor))
