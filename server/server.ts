@@ -1,3 +1,4 @@
+import { checkFunction } from '../runtime/base/check.js'
 import { bindMethods, methodNames } from '../runtime/base/detached.js'
 import type { ExitReason } from '../runtime/base/exit.js'
 import { inspect, type TreeNode } from '../runtime/watch/inspect.js'
@@ -17,6 +18,7 @@ import {
   type ResourceTemplateDefinition,
 } from './definitions/define-resource.js'
 import { isTool, type ToolDefinition } from './definitions/define-tool.js'
+import { Closings } from './base/closings.js'
 import { ServerError } from './base/errors.js'
 import type { ServerPlace } from './holdings/holdings-actor.js'
 import type { ServerNames } from './base/names.js'
@@ -34,6 +36,7 @@ export interface ServerParts {
 /** A running server. The handle stays valid through every restart, also by a supervisor of yours. */
 export class Server {
   readonly #parts: ServerParts
+  readonly #closings = new Closings()
 
   constructor(parts: ServerParts) {
     bindMethods(this, methods)
@@ -125,18 +128,27 @@ export class Server {
 
   /**
    * Stops: takes no new requests, gives those in flight `timeouts.drain`, ends streams and sessions, and frees
-   * the port. Resolves when nothing of it keeps Node alive, also after an earlier end.
+   * the port. Resolves when nothing of it keeps Node alive, also after an earlier end, and once the listeners of
+   * `onExit` are done.
    */
   async stop(): Promise<void> {
     const supervisor = this.#supervisor
-    if (!supervisor.ref.alive) return
-    await supervisor.stop()
-    await lastTurns(processOf(supervisor.ref).tree.world)
+    const { world } = processOf(supervisor.ref).tree
+    if (supervisor.ref.alive) {
+      await supervisor.stop()
+      await lastTurns(world)
+    }
+    await this.#closings.end(world)
   }
 
-  /** Calls `fn` once when the server that runs now has ended: stopped, or after too many restarts. */
-  onExit(fn: (reason: ExitReason) => void): () => void {
-    return this.#supervisor.onExit(fn)
+  /**
+   * Calls `fn` once when the server that runs now has ended: stopped, or after too many restarts. `stop()`, and the
+   * end of the program by a signal, wait up to 10 s for the promise that it returns: what was opened once for the
+   * program is closed here. Throws BAD_OPTION.
+   */
+  onExit(fn: (reason: ExitReason) => unknown): () => void {
+    checkFunction(fn, 'onExit')
+    return this.#supervisor.onExit(this.#closings.listener(fn))
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -12,7 +12,7 @@ const told = [
       ...guide('server', 'tools content resources completion elicit sample progress log'),
       ...guide(
         'server',
-        'state engines hooks scopes authenticate add-tool tasks isolation processes cluster own-engine',
+        'state engines lifespan hooks scopes authenticate add-tool tasks isolation processes cluster own-engine',
       ),
       ...guide('server', 'login providers tutorial-login gateway openapi testing mistakes best-practices'),
       'server/gateway/logins.md',

@@ -18,6 +18,8 @@ const words = {
   'server/guide/engines.md':
     'engine session store storage memory persist persistence files database redis sealed stateless session id sessions',
   'server/guide/own-engine.md': 'postgres mysql sqlite database custom storage adapter cluster engine suite',
+  'server/guide/lifespan.md':
+    'lifespan startup shutdown database connection pool open once close program start stop',
   'server/guide/hooks.md': 'middleware lifecycle init close session hooks interceptor',
   'server/guide/scopes.md': 'authorization permissions roles rbac access control forbidden scopes',
   'server/guide/login.md':
@@ -72,7 +74,7 @@ const words = {
   'runtime/guide/actors.md': 'actor genserver mailbox message process',
   'runtime/guide/peers.md': 'worker threads child process remote distributed nodes',
   'server/from-the-sdk.md': 'migrate migration official sdk modelcontextprotocol McpServer',
-  'server/guide/from-fastmcp.md': 'migrate migration fastmcp python lifespan mount',
+  'server/guide/from-fastmcp.md': 'migrate migration fastmcp python mount',
 }
 
 const lost = Object.keys(words).filter((path) => !everyPage.includes(path))

@@ -1,3 +1,4 @@
+import { checkFunction } from '../../runtime/base/check.js'
 import { bindMethods, methodNames } from '../../runtime/base/detached.js'
 import type { ExitReason } from '../../runtime/base/exit.js'
 import { lastTurns } from '../../runtime/base/promise.js'
@@ -5,6 +6,7 @@ import { forever, type ProcessRef, processOf } from '../../runtime/process/ref.j
 import type { Registry } from '../../runtime/process/registry.js'
 import type { Supervisor } from '../../runtime/supervision/supervise.js'
 import { inspect, type TreeNode } from '../../runtime/watch/inspect.js'
+import { Closings } from '../base/closings.js'
 import type { ListKind } from '../context/changes.js'
 import type { SessionInfo } from '../sessions/session-actor.js'
 import type { DoorPlace } from './door.js'
@@ -23,6 +25,7 @@ interface Parts {
 export class ServerProcesses {
   readonly #parts: Parts
   readonly #names: ReturnType<typeof processNames>
+  readonly #closings = new Closings()
 
   constructor(parts: Parts) {
     bindMethods(this, methods)
@@ -87,18 +90,26 @@ export class ServerProcesses {
 
   /**
    * Stops: takes no new connections, gives requests in flight `timeouts.drain`, ends the processes, and frees
-   * the port. Resolves when nothing of it keeps Node alive, also after an earlier end.
+   * the port. Resolves when nothing of it keeps Node alive, also after an earlier end, and once the listeners of
+   * `onExit` are done.
    */
   async stop(): Promise<void> {
     const { supervisor } = this.#parts
-    if (!supervisor.ref.alive) return
-    await supervisor.stop()
-    await lastTurns(processOf(supervisor.ref).tree.world)
+    const { world } = processOf(supervisor.ref).tree
+    if (supervisor.ref.alive) {
+      await supervisor.stop()
+      await lastTurns(world)
+    }
+    await this.#closings.end(world)
   }
 
-  /** Calls `fn` once when the server has ended: stopped, or after too many restarts. */
-  onExit(fn: (reason: ExitReason) => void): () => void {
-    return this.#parts.supervisor.onExit(fn)
+  /**
+   * Calls `fn` once when the server has ended: stopped, or after too many restarts. `stop()`, and the end of the
+   * program by a signal, wait up to 10 s for the promise that it returns. Throws BAD_OPTION.
+   */
+  onExit(fn: (reason: ExitReason) => unknown): () => void {
+    checkFunction(fn, 'onExit')
+    return this.#parts.supervisor.onExit(this.#closings.listener(fn))
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -41,5 +41,10 @@ const definition = defineServer({
 })
 const options = { transport: serveHttp({ port: 0 }), signals: how !== 'off', logger: 'json' } as const
 const server = await startServer(definition, options)
+if (how === 'closing')
+  server.onExit(async () => {
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    console.log('closed')
+  })
 if (how === 'host') process.once('SIGTERM', () => server.onExit(() => process.exit(7)))
 console.log(server.url)

@@ -46,6 +46,13 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const)
     assert.ok(lines.includes('session ended'), lines.join(', '))
   })
 
+test('what a listener of onExit closes is waited for', async (t) => {
+  const { child, ended } = await start(t, 'closing', 'slow')
+  child.kill('SIGTERM')
+  const { code, lines } = await ended
+  assert.equal([code, lines.at(-1)], [0, 'closed'])
+})
+
 test('work left by a tool does not change exit code 0', async (t) => {
   const { child, call, ended } = await start(t, 'on', 'careless')
   assert.match(await call.then(({ text }) => text, String), /done|report/)
