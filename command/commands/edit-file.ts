@@ -1,6 +1,6 @@
 import { constants } from 'node:fs'
-import { access, lstat, readFile, realpath } from 'node:fs/promises'
-import { resolve } from 'node:path'
+import { access, lstat, mkdir, readFile, realpath } from 'node:fs/promises'
+import { basename, dirname, resolve } from 'node:path'
 import { ServerError, TransportError } from 'caduceus'
 import { lockFile } from '../../client/auth/file-storage.js'
 import { isObject, type JsonObject } from '../../protocol/wire/json.js'
@@ -65,6 +65,7 @@ export async function editFile(
   world: World = systemWorld,
 ): Promise<void> {
   const { file } = fileOf(invocation)
+  await makeFolder(dirname(file))
   const place = (await ifThere(() => realpath(file))) ?? file
   const release = await locked(place, world)
   try {
@@ -89,6 +90,14 @@ export async function editFile(
   }
 }
 
+/** The folder of a host, such as `.cursor`, is made; any other that is not there may be a typing error. */
+async function makeFolder(folder: string): Promise<void> {
+  if (!basename(folder).startsWith('.') || (await ifThere(() => lstat(folder))) !== undefined) return
+  await mkdir(folder).catch((error: unknown) => {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw unwritable(folder, error)
+  })
+}
+
 async function locked(place: string, world: World): Promise<() => Promise<void>> {
   const path = `${place}.lock`
   const late = new AbortController()
@@ -105,7 +114,9 @@ async function locked(place: string, world: World): Promise<() => Promise<void>>
 }
 
 function unwritable(file: string, error: unknown): UsageError {
-  return new UsageError(`${file} cannot be written (${(error as NodeJS.ErrnoException).code})`)
+  const { code } = error as NodeJS.ErrnoException
+  const why = code === 'ENOENT' ? `there is no folder ${dirname(file)}` : code
+  return new UsageError(`${file} cannot be written (${why})`)
 }
 
 /** Rejects with UsageError where `serve` would not take the file, or an entry that is new. */

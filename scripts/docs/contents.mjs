@@ -14,7 +14,10 @@ const told = [
         'server',
         'state engines lifespan hooks scopes authenticate add-tool tasks isolation processes cluster own-engine',
       ),
-      ...guide('server', 'login providers tutorial-login gateway openapi testing mistakes best-practices'),
+      ...guide(
+        'server',
+        'recipes hosts login providers tutorial-login gateway openapi testing mistakes best-practices',
+      ),
       'server/gateway/logins.md',
       'server/gateway/trust.md',
       'server/gateway/audit.md',

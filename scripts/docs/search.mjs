@@ -18,6 +18,9 @@ const words = {
   'server/guide/engines.md':
     'engine session store storage memory persist persistence files database redis sealed stateless session id sessions',
   'server/guide/own-engine.md': 'postgres mysql sqlite database custom storage adapter cluster engine suite',
+  'server/guide/recipes.md': 'recipes examples cookbook snippets how do i per user database rows tenant',
+  'server/guide/hosts.md':
+    'claude desktop claude code cursor vscode vs code windsurf zed gemini codex chatgpt configuration mcp.json install hosts',
   'server/guide/lifespan.md':
     'lifespan startup shutdown database connection pool open once close program start stop',
   'server/guide/hooks.md': 'middleware lifecycle init close session hooks interceptor',

@@ -42,6 +42,8 @@ const firstOf = Object.entries({
   'server/guide/engines': ['persist sessions', 'redis'],
   'server/guide/own-engine': ['postgres', 'sqlite'],
   'server/guide/hooks': ['middleware'],
+  'server/guide/recipes': ['recipes', 'per user'],
+  'server/guide/hosts': ['claude desktop', 'cursor', 'vs code'],
   'server/guide/lifespan': ['lifespan', 'database connection'],
   'server/guide/scopes': ['permissions', 'rbac'],
   'server/guide/tasks': ['long running', 'background job'],
