@@ -1,7 +1,8 @@
-import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { repository } from '../house/sources.mjs'
 import { contents, everyPage } from './contents.mjs'
+import { read, titleOf } from './pages.mjs'
 
 /** Writes `llms.txt` (llmstxt.org): every page with a line of what it is about, as Markdown beside the pages; `llms-full.txt` has them all. */
 export function writeTexts(out, { options, doors }) {
@@ -29,8 +30,7 @@ export function writeTexts(out, { options, doors }) {
 /** A page's title, and the first sentence of it; the page of a room has the name of the room. */
 function link(path) {
   const text = read(path)
-  const room = /^\w+\/.+\/README\.md$/.test(path) ? dirname(path) : undefined
-  const title = room ?? /^# (.+)$/m.exec(text)?.[1] ?? path
+  const title = titleOf(path)
   const about = text
     .split('\n\n')
     .find((block) => /^[A-Z`[]/.test(block) && !block.startsWith('```'))
@@ -45,8 +45,4 @@ function firstSentence(text) {
   const ends = [...text.matchAll(/[.?!](?= |$)/g)].map(({ index }) => index + 1)
   const end = ends.find((at) => text.slice(0, at).split('`').length % 2 === 1) ?? text.length
   return text.slice(0, end).replace(/:$/, '.')
-}
-
-function read(path) {
-  return readFileSync(join(repository, path), 'utf8')
 }

@@ -43,7 +43,7 @@ export function placeOf(path) {
 
 /** A page's heading; the page of a room has the name of the room. */
 export function titleOf(path) {
-  if (/^\w+\/.+\/README\.md$/.test(path)) return dirname(path)
+  if (/^\w+\/(?!guide\/).+\/README\.md$/.test(path)) return dirname(path)
   return /^# (.+)$/m.exec(read(path))?.[1]?.replaceAll('`', '') ?? path
 }
 
