@@ -49,21 +49,23 @@ const maxJudged = 50_000
 
 /**
  * Reads the patterns once. A reading is denied by a pattern however that is written; a pattern is never
- * widened.
+ * widened. One that can be written in too many ways denies all addresses, and allows what it fits as it is.
  */
 export function filterOf({ allow, deny = [] }: UpstreamOptions): Filter {
   // whoever denies `db://ada@users/*` does not deny `db://users/*`
-  const denied = [...new Set(deny.flatMap(sameAs).map(folded))]
+  const written = deny.map((pattern) => sameAs(pattern))
+  const deniesAll = written.includes(undefined)
+  const denied = [...new Set(written.flatMap((each) => each ?? []).map(folded))]
   // with all that fits them, whether or not the server lists them now
-  const templates = deny.filter((pattern) => isTemplate(pattern)).map((each) => likeTemplate(folded(each)))
-  const allowed = [...new Set(allow?.flatMap(readingsOfPattern))]
+  const templates = denied.filter((pattern) => isTemplate(pattern)).map((each) => likeTemplate(each))
+  const allowed = [...new Set(allow?.flatMap(asRead))]
   const denies = (names: readonly string[]): boolean => {
     if (deny.length === 0) return false
     return names.some((name) => {
       if (fits(name, deny)) return true
       if (!name.includes(':')) return false
       const text = folded(name)
-      return fits(text, denied) || templates.some((isLike) => isLike(text))
+      return deniesAll || fits(text, denied) || templates.some((isLike) => isLike(text))
     })
   }
   const judged = new Map<string, boolean>()
@@ -115,8 +117,12 @@ export function filterOf({ allow, deny = [] }: UpstreamOptions): Filter {
       if (allow === undefined) return true
       const templates = fitting.filter((template) => fits(template, allow))
       if (templates.length === 0 && !fits(uri, allow)) return false
-      const inside = [...allowed, ...templates.map(patternOf).flatMap(readingsOfPattern)]
+      const inside = [...allowed, ...templates.map(patternOf).flatMap(asRead)]
       return readings.every((reading) => fits(reading, inside))
     },
   }
+}
+
+function asRead(pattern: string): readonly string[] {
+  return readingsOfPattern(pattern) ?? [pattern]
 }

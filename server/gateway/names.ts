@@ -81,9 +81,10 @@ export function likeTemplate(template: string): (uri: string) => boolean {
   if (/\{[+/]|\*\}/.test(template)) return (uri) => hasParts(uri, whole)
   const segments = patternOf(template).split('/').map(partsOf)
   return (uri) => {
-    if (!hasParts(uri, whole)) return false
-    const given = uri.split('/')
-    return given.length === segments.length && segments.every((parts, at) => hasParts(given[at] ?? '', parts))
+    // no more of them than one too many: an address may have thousands
+    const given = uri.split('/', segments.length + 1)
+    if (given.length !== segments.length || !hasParts(uri, whole)) return false
+    return segments.every((parts, at) => hasParts(given[at] ?? '', parts))
   }
 }
 
@@ -104,8 +105,8 @@ function partsOf(pattern: string): readonly string[] {
 /** Whether a text has these parts, in order, with anything between them. */
 function hasParts(text: string, [first = '', ...rest]: readonly string[]): boolean {
   if (rest.length === 0) return text === first
-  if (!text.startsWith(first)) return false
   const last = rest.at(-1) ?? ''
+  if (!text.startsWith(first) || !text.endsWith(last)) return false
   const end = text.length - last.length
   // matches each part as early as possible, which leaves the most room for the next ones
   let at = first.length
@@ -114,5 +115,5 @@ function hasParts(text: string, [first = '', ...rest]: readonly string[]): boole
     if (found === -1) return false
     at = found + part.length
   }
-  return at <= end && text.endsWith(last)
+  return at <= end
 }

@@ -36,14 +36,14 @@ function once<Value>(known: Map<string, Value>, text: string, read: (text: strin
   return known.get(text) as Value
 }
 
-/** What a pattern of addresses fits that are read so. */
-export function readingsOfPattern(pattern: string): readonly string[] {
-  return closure([pattern], patternReaders) ?? [pattern]
+/** What a pattern of addresses fits that are read so; undefined where there are too many. */
+export function readingsOfPattern(pattern: string): readonly string[] | undefined {
+  return closure([pattern], patternReaders)
 }
 
-/** Of a pattern, the other ways to write it: none of them fits more. */
-export function sameAs(pattern: string): readonly string[] {
-  return closure([pattern], same) ?? [pattern]
+/** Of a pattern, the other ways to write it: none of them fits more. Undefined where there are too many. */
+export function sameAs(pattern: string): readonly string[] | undefined {
+  return closure([pattern], same)
 }
 
 type AddressReader = (uri: string) => string

@@ -1,6 +1,12 @@
 import * as assert from 'uvu/assert'
 import { filterOf } from '../../../server/gateway/filter.js'
-import { Readings, readingsOf, readingsWithin } from '../../../server/gateway/readings.js'
+import {
+  Readings,
+  readingsOf,
+  readingsOfPattern,
+  readingsWithin,
+  sameAs,
+} from '../../../server/gateway/readings.js'
 import { cpuTime } from '../../support/allowance.mjs'
 import { suite } from '../../support/suite.js'
 
@@ -182,6 +188,28 @@ test('deny holds behind the name of any server of a gateway further in', () => {
       assert.ok(within === undefined || denies(within), `${name}+${address}`)
     }
   assert.not(denies(readingsWithin('my_server+file:///open') ?? []))
+})
+
+test('a denied template holds for what is like another way to write it', () => {
+  const { denies } = filterOf({ deny: ['db://h//x/{id}', 'db://h/my%20notes/{id}'] })
+  for (const address of ['db://h//x/1', 'db://h/x/1', 'DB:h/x/%31', 'db://h/my notes/1'])
+    assert.ok(isDenied(denies, address), address)
+  for (const address of ['db://h/x/1/2', 'db://h/y/1', 'db://h/notes/1'])
+    assert.not(isDenied(denies, address), address)
+})
+
+test('a pattern that can be written in too many ways denies all, and allows no more', () => {
+  const odd = 'DB://H./%255c%2541/a%252fb//./ｃ%c0%af%25u0041\\d/'
+  assert.is(sameAs(`${odd}*`), undefined)
+  assert.is(readingsOfPattern(`${odd}*`), undefined)
+  const { denies, offers } = filterOf({ deny: [`${odd}*`] })
+  for (const address of [`${odd}1`, 'db://h/any']) {
+    assert.ok(isDenied(denies, address), address)
+    assert.not(offers(address), address)
+  }
+  assert.ok(offers('tool'))
+  for (const address of ['db://h/any', 'db://h/', `${odd}1`])
+    assert.not(isAllowed(`${odd}*`, address), address)
 })
 
 test('where addresses are denied, one of a scheme that nobody names is not judged', () => {
