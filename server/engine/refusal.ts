@@ -8,6 +8,12 @@ export function isRefusal(error: unknown): error is ServerError {
   return error instanceof ServerError && error.code === 'BAD_STATE'
 }
 
+/** How much a record may hold, where a refusal says so: a part of a sentence. */
+export function boundOf(problem: ServerError | undefined): string {
+  const { maxBytes } = (problem?.data ?? {}) as { readonly maxBytes?: number }
+  return maxBytes === undefined ? '' : ` of ${maxBytes} bytes`
+}
+
 /**
  * What a store of an author has thrown for a record: BAD_STATE if it refuses the record, or cannot write it, and
  * as it is otherwise, as the store may be away.

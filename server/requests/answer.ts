@@ -99,6 +99,15 @@ export function tryAgain(id: RequestId, problem: string): Response {
   return buildError(id, { code: errorCodes.internalError, message, data: { retryable: true } })
 }
 
+/** The answer to a request whose own could not be kept. */
+export function unkeptResponse(
+  id: RequestId,
+  { message, retryable }: { readonly message: string; readonly retryable: boolean },
+  data?: object,
+): Response {
+  return buildError(id, { code: errorCodes.internalError, message, data: { ...data, retryable } })
+}
+
 async function answerLater(
   running: PromiseLike<unknown>,
   ctx: ToolContext,

@@ -3,6 +3,7 @@ import { isWantedLevel, type LoggingLevel } from '../../protocol/messages/loggin
 import { type ServerError, tooManyRequests } from '../base/errors.js'
 import { maxUriLength } from '../catalog/catalog.js'
 import { TurnoverMap } from '../../runtime/base/turnover.js'
+import { boundOf } from '../engine/refusal.js'
 import type { WishesRecord } from '../engine/session-store.js'
 
 /** Resources that one session may subscribe to, and characters of one address and of all. */
@@ -14,11 +15,9 @@ type Want = (uri: string) => (() => void) | undefined
 
 /** The error for a subscription with which no store could save the session any more. */
 export function noRoom(problem: ServerError): McpError {
-  const { maxBytes } = (problem.data ?? {}) as { readonly maxBytes?: number }
-  const bound = maxBytes === undefined ? '' : ` of ${maxBytes} bytes`
   return new McpError(
     tooManyRequests,
-    `the record of the session${bound} has no room for this subscription: unsubscribe from others first, or open another session`,
+    `the record of the session${boundOf(problem)} has no room for this subscription: unsubscribe from others first, or open another session`,
   )
 }
 

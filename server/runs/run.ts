@@ -7,7 +7,7 @@ import type { TaskContext } from '../../runtime/tasks/task.js'
 import type { Response } from '../../transports/contract/contract.js'
 import type { ToolContext } from '../context/context.js'
 import { toldCrash } from '../base/exposed-error.js'
-import { answer, encodedResult, refusal, tryAgain } from '../requests/answer.js'
+import { answer, encodedResult, refusal, tryAgain, unkeptResponse } from '../requests/answer.js'
 import type { Work } from '../requests/work.js'
 import { callOf, isAudited } from './audited.js'
 import type { RunSeat } from './seat.js'
@@ -141,6 +141,7 @@ function outcome(
   // once it has answered, what fails is the server's own: a store
   const result = response === undefined ? work.crashed?.(told) : undefined
   if (result !== undefined) return encodedResult(id, result)
+  if (seat.unkept !== undefined) return unkeptResponse(id, seat.unkept, told.data)
   const { message, data } = told
   return buildError(id, { code: errorCodes.internalError, message, ...(data !== undefined && { data }) })
 }

@@ -32,6 +32,12 @@ export interface RequestDelivery {
   readonly peer: Peer
 }
 
+/** Why an answer could not be kept, for its client. */
+export interface UnkeptAnswer {
+  readonly message: string
+  readonly retryable: boolean
+}
+
 /** What all runs of one place share. */
 export interface RunHost {
   readonly holdings: Holdings
@@ -57,6 +63,8 @@ export abstract class RunSeat implements RequestScope {
   startedAt = 0
   /** Whether its audit entry was made. */
   isAudited = false
+  /** What is told where the answer could not be kept, if more than that. */
+  unkept: UnkeptAnswer | undefined
   /** The server behind this one that was asked last. */
   upstream: AuditedCall['upstream']
   #task: TaskContext | undefined

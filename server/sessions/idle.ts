@@ -13,7 +13,8 @@ export function lookAtUse(session: Session, ctx: ActorContext): void {
   const quiet = now - session.lastActive
   const inUse = session.requests.size > 0 || session.readers.size > 0
   const usual = session.isHeard ? idle : Math.min(firstWordTime, idle)
-  const left = Math.min(inUse ? idle / 2 : usual - quiet, session.endsAt - now)
+  // in time for another save, if one fails, before a store forgets it
+  const left = Math.min(inUse ? idle / 4 : usual - quiet, session.endsAt - now)
   if (left <= 0) return ctx.stop(normal)
   if (inUse && now - session.lastSaved >= idle / 2) saveInUse(session)
   if (quiet >= hibernateAfter && mayHibernate(session)) prepare(session)
@@ -22,9 +23,10 @@ export function lookAtUse(session: Session, ctx: ActorContext): void {
 
 /** It is saved first: stores forget what is not saved for long, and the last save may have failed. */
 function prepare(session: Session): void {
-  const { tasks, holdings, changes, saved, self, lastSaved } = session
+  const { tasks, holdings, changes, saved, self } = session
   if (session.isDrowsy || !tasks.ref.alive) return
   const isShared = holdings.store.shared === true
+  const at = session.now()
   const record = isShared ? undefined : recordSession(session)
   const { version } = session
   session.isDrowsy = true
@@ -34,13 +36,12 @@ function prepare(session: Session): void {
     () => {
       session.isDrowsy = false
       // a shared record was saved as others have left it
-      if (!isShared) session.saved = Math.max(session.saved, changes)
+      if (!isShared) session.noteSaved(at, changes)
       if (self.alive) self.cast('hibernate', version)
     },
     (error) => {
       session.isDrowsy = false // the next look tries again
       if (changes > saved) rollBackAfter(session, error)
-      if (session.version === version) session.lastSaved = lastSaved
     },
   )
 }

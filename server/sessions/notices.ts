@@ -1,7 +1,6 @@
 import { buildRequest, type JsonRpcNotification } from '../../protocol/wire/jsonrpc.js'
 import type { Peer } from '../../transports/contract/contract.js'
 import type { NotificationHandler } from '../definitions/low-level.js'
-import { rollBackAfter, saveSeen } from './saving.js'
 import type { Session } from './session.js'
 import { nowhere } from '../runs/seat.js'
 import { SessionSeat } from './session-seat.js'
@@ -29,14 +28,13 @@ export function takeNotice(
   const handling = tasks.start(
     async (task) => {
       await handler(params, seat.enter(task))
-      await saveSeen(session, seat.saw).catch((error) => {
-        rollBackAfter(session, error)
-        throw error
-      })
+      await seat.save()
     },
     { name, link: self, timeout },
   )
   handling.ref.onExit(() => {
     session.notices -= 1
+    // here, as a handler that is out of time does not come to say it
+    if (seat.rollsBack && self.alive) self.cast('rollBack')
   })
 }

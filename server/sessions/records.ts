@@ -42,20 +42,21 @@ export class SessionRecords {
   /** Rejects with TransportError SESSION_NOT_FOUND for a session that is unknown, ended or expired. */
   async load(id: string): Promise<Known> {
     const sealed = this.#holdings.settings.ids?.open(id, this.#server, this.#world)
-    const mayExist = !this.#ending.has(id) && (sealed !== undefined || !this.#areSealed)
-    const look = { isOver: false }
-    const found = mayExist ? await this.#watched(id, look, () => this.#find(id)) : undefined
-    const record = found ?? (sealed && this.#first(sealed.facts, id))
-    const isOver = look.isOver || this.#ending.has(id)
-    if (!mayExist || record === undefined || isOver) throw noSession()
-    return { record, expiresAt: sealed?.expiresAt }
+    if (this.#ending.has(id) || (sealed === undefined && this.#areSealed)) throw noSession()
+    return this.unlessEnded(id, async (isOver) => {
+      const record = (await this.#find(id)) ?? (sealed && this.#first(sealed.facts, id))
+      if (record === undefined || isOver()) throw noSession()
+      return { record, expiresAt: sealed?.expiresAt }
+    })
   }
 
-  async #watched<T>(id: string, look: { isOver: boolean }, find: () => Promise<T>): Promise<T> {
+  /** Does what must not come about of a session that is ended meanwhile: it can ask whether that is so. */
+  async unlessEnded<T>(id: string, bringAbout: (isOver: () => boolean) => Promise<T>): Promise<T> {
+    const look = { isOver: false }
     const lookers = this.#looking.get(id) ?? new Set()
     this.#looking.set(id, lookers.add(look))
     try {
-      return await find()
+      return await bringAbout(() => look.isOver || this.#ending.has(id))
     } finally {
       lookers.delete(look)
       if (lookers.size === 0) this.#looking.delete(id)
@@ -75,14 +76,15 @@ export class SessionRecords {
     await this.#keep((store) => store.save(record))
   }
 
-  /** Ends a session for good: it is deleted, and its id opens nothing more. */
-  async end(id: string): Promise<void> {
+  /** Ends a session for good, once it is stopped: it is deleted, and its id opens nothing more. */
+  async end(id: string, stop?: () => Promise<void>): Promise<void> {
     const { settings } = this.#holdings
-    const sealed = settings.ids?.open(id, this.#server, this.#world)
-    if (sealed !== undefined) settings.ids?.revoke(sealed, this.#world)
-    else if (this.#areSealed) return // expired, or being ended by another call
     this.#ending.add(id)
     try {
+      await stop?.()
+      const sealed = settings.ids?.open(id, this.#server, this.#world)
+      if (sealed !== undefined) settings.ids?.revoke(sealed, this.#world)
+      else if (this.#areSealed) return // expired, or being ended by another call
       await this.#keep((store) => store.delete(id))
       for (const look of this.#looking.get(id) ?? []) look.isOver = true
     } finally {

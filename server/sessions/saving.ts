@@ -34,6 +34,7 @@ export async function askStoreOf<Answer>(
 /** Saves what the session keeps. Rejects with what the store throws, and when it takes longer than 5 s. */
 export async function saveSession(session: Session): Promise<void> {
   const { self, tasks, holdings, changes } = session
+  const at = session.now()
   const record = await self.call('record')
   const saving: unknown = holdings.store.save(record)
   if (isPromise(saving)) {
@@ -47,7 +48,7 @@ export async function saveSession(session: Session): Promise<void> {
     })
     if (refused !== undefined) throw refused
   }
-  session.saved = Math.max(session.saved, changes)
+  session.noteSaved(at, changes)
 }
 
 /** A refusal is the answer of a store, and no crash of it. */
@@ -66,27 +67,40 @@ export async function saveSeen(session: Session, changes: number): Promise<boole
 /** A store forgets what is not saved for long. What it throws is reported; the next timer tries again. */
 export function saveInUse(session: Session): void {
   const { tasks, holdings, changes, saved } = session
+  const { store } = holdings
   if (!tasks.ref.alive) return
-  if (holdings.store.shared === true) return void touch(session).catch(() => {})
+  if (store.shared === true) return void renew(session).catch(() => {})
+  const at = session.now()
   const record = recordSession(session)
-  askStoreOf(holdings, tasks, () => holdings.store.save(record)).catch((error) => {
-    if (changes > saved) rollBackAfter(session, error)
-  })
+  askStoreOf(holdings, tasks, () => store.save(record)).then(
+    () => session.noteSaved(at, changes),
+    (error) => {
+      if (changes > saved) rollBackAfter(session, error)
+    },
+  )
 }
 
-/** Saves it without a change, so that the store sees that it is in use. */
-export function renew(session: Session): Promise<void> {
-  return session.holdings.store.shared === true ? touch(session) : saveSession(session)
+/** Saves it without a change, so that the store sees that it is in use: once for all who ask meanwhile. */
+export async function renew(session: Session): Promise<void> {
+  if (session.isRenewing) return
+  session.isRenewing = true
+  try {
+    await (session.holdings.store.shared === true ? touch(session) : saveSession(session))
+  } finally {
+    session.isRenewing = false
+  }
 }
 
 /** Shows a shared store that it is in use: what other programs have saved is saved once more, as it is. */
 export async function touch(session: Session): Promise<void> {
   const { tasks, holdings, facts } = session
   const { store } = holdings
-  session.lastSaved = session.now()
+  const at = session.now()
   const found: unknown = await askStoreOf(holdings, tasks, () => store.load(facts.id))
   if (isSessionRecord(found) && found.id === facts.id)
     await askStoreOf(holdings, tasks, () => store.save(found))
+  // what fails has saved nothing: the next look at its use tries again
+  session.lastSaved = Math.max(session.lastSaved, at)
 }
 
 /**
@@ -107,13 +121,20 @@ export function shareConfirmation(session: Session, ctx: ActorContext): Deferred
   const { tasks, holdings } = session
   if (holdings.store.shared !== true || session.isConfirmed || !tasks.ref.alive) return undefined
   session.isConfirmed = true
+  const { changes } = session
+  const at = session.now()
   const record = recordSession(session)
   const reply = ctx.defer<undefined>()
-  const answer = (): void => reply.resolve(undefined)
-  askStoreOf(holdings, tasks, () => holdings.store.save(record)).then(answer, (error) => {
-    answer()
-    rollBackAfter(session, error)
-  })
+  askStoreOf(holdings, tasks, () => holdings.store.save(record)).then(
+    () => {
+      session.noteSaved(at, changes)
+      reply.resolve(undefined)
+    },
+    (error) => {
+      reply.resolve(undefined)
+      rollBackAfter(session, error)
+    },
+  )
   return reply
 }
 

@@ -298,7 +298,7 @@ function tellChanges({ phase, readers, holdings, lastPeer }: Session): void {
 function adopt(session: Session, record: SessionRecord): void {
   session.isConfirmed ||= record.initialized === true
   if (record.version > session.version) {
-    session.version = record.version
+    session.noteOther(record)
     session.state.adopt(record.state)
     const before = new Set(session.wishes.subscriptions)
     session.wishes.adopt(record, (uri) => wantFor(session.holdings, uri, record.id))

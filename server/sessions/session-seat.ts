@@ -10,11 +10,11 @@ import type { AskMethod, AskOptions } from '../context/ask.js'
 import { AskError, ServerError } from '../base/errors.js'
 import { readersOf } from '../base/read-options.js'
 import { workFacts } from '../base/work-facts.js'
-import { isRefusal } from '../engine/refusal.js'
+import { boundOf, isRefusal } from '../engine/refusal.js'
 import { refusal, tryAgain } from '../requests/answer.js'
 import { noRoom } from '../requests/session-wishes.js'
 import { readQuestion } from '../requests/question.js'
-import { type RequestDelivery, RunSeat } from '../runs/seat.js'
+import { type RequestDelivery, RunSeat, type UnkeptAnswer } from '../runs/seat.js'
 import { adoptConfirmation, mustRollBack, renew, saveSeen } from './saving.js'
 import type { Session } from './session.js'
 import type { StateValue } from '../context/session-state.js'
@@ -32,10 +32,14 @@ export class SessionSeat extends RunSeat {
   readonly delivery: RequestDelivery
   /** What the session had changed when this run last looked. */
   saw = 0
+  /** What the session had changed when this run last changed something itself. */
+  changed = 0
   /** Whether it has its session want something that it has not wanted before. */
   isWish = false
-  /** Whether the session ends with the answer, to come back as it was saved last. */
+  /** Whether the session ends with the run, to come back as it was saved last. */
   rollsBack = false
+  /** Whether the store has refused what others have changed, and nothing of this run. */
+  isBlameless = false
   readonly #session: Session
   readonly #silent: string | undefined
   /** Whether the session is saved also without a change, so that the store sees that it is in use. */
@@ -60,10 +64,36 @@ export class SessionSeat extends RunSeat {
     return this.saw > this.#session.saved || this.#renews ? this.#save(response) : response
   }
 
+  /**
+   * Saves what this run has seen. Answers whether there was anything, and rejects like `saveSession`; `rollsBack`
+   * says what has to become of the session.
+   */
+  async save(): Promise<boolean> {
+    const session = this.#session
+    // until it is known: a run that ends meanwhile does not hear how its save comes out
+    this.rollsBack = session.holdings.store.shared === true && this.saw > session.saved
+    try {
+      const wasSaved = await saveSeen(session, this.saw)
+      this.rollsBack = false
+      return wasSaved
+    } catch (error) {
+      this.rollsBack = mustRollBack(session, error)
+      if (isRefusal(error)) this.#blame(error)
+      throw error
+    }
+  }
+
+  /** The store refuses what the session has become: whoever has changed it should not try that again. */
+  #blame(problem: ServerError): void {
+    const session = this.#session
+    const isStuck = !this.rollsBack
+    this.isBlameless = !isStuck && this.changed <= session.saved
+    this.unkept = this.isBlameless ? interrupted : isStuck ? stuck(problem) : refused(problem)
+  }
+
   async #save(response: Response): Promise<Response> {
     const session = this.#session
-    const wasSaved = await saveSeen(session, this.saw).catch((error) => {
-      this.rollsBack = mustRollBack(session, error)
+    const wasSaved = await this.save().catch((error) => {
       if (isRefusal(error) && this.isWish) return refusal(this.requestId, noRoom(error), this.dialect)
       if (!isAway(error)) throw error
       return undefined
@@ -140,7 +170,7 @@ export class SessionSeat extends RunSeat {
     this.checkOpen()
     const other = await this.#session.self.call('swap', { key, version, value })
     if (other instanceof ServerError) throw other
-    if (other === undefined) this.#session.changes += 1
+    if (other === undefined) this.changed = this.#session.changes += 1
     this.saw = this.#session.changes
     return other
   }
@@ -157,6 +187,24 @@ export class SessionSeat extends RunSeat {
 /** The engine of the cluster is: who sees the change later is answered once it is saved. */
 function isAway(error: unknown): boolean {
   return error instanceof TransportError && error.code === 'CLUSTER_UNAVAILABLE'
+}
+
+/** What is wrong is nothing of this request. */
+const interrupted: UnkeptAnswer = Object.freeze({
+  message: 'The session was interrupted: try once more',
+  retryable: true,
+})
+
+/** Who tries it again ends the session again. */
+export function refused(problem?: ServerError): UnkeptAnswer {
+  const message = `What this request, or another one at the same time, has changed is nothing that the record of the session${boundOf(problem)} can hold: all is as it was saved last`
+  return { message, retryable: false }
+}
+
+/** What was saved once is refused now: nothing can be saved until it fits again. */
+function stuck(problem: ServerError): UnkeptAnswer {
+  const message = `The record of the session${boundOf(problem)} has no room for what the session is now: remove more of it, as what was removed so far counts`
+  return { message, retryable: false }
 }
 
 const { readMs } = readersOf()

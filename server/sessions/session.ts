@@ -94,7 +94,10 @@ export class Session {
   lastActive: number
   /** Whether its client has said anything since `initialize`, or reads. */
   isHeard: boolean
+  /** When the last record that its store has acknowledged was made. */
   lastSaved: number
+  /** Whether it is being saved without a change. */
+  isRenewing = false
   /** Who has sent its last message, or reads: nothing but the principal. Undefined where it does not matter. */
   lastPeer: Peer | undefined = undefined
   /** The number of the last update of a resource that it has heard of. */
@@ -103,7 +106,9 @@ export class Session {
   isHeld = false
   /** Whether it is being saved to hibernate. */
   isDrowsy = false
-  #isBeyond: boolean | undefined
+  #isBeyond = false
+  /** A record that it came with, and of which it is not known yet whether its store would take it. */
+  #unproven: SessionRecord | undefined
 
   constructor(
     { record, restored, asleep, dialect, lifetime, holdings }: SessionInput,
@@ -136,14 +141,33 @@ export class Session {
     this.step = restored ? afterRestore : 1
     this.lastActive = now
     this.isHeard = restored
-    this.lastSaved = asleep?.savedAt ?? now
+    // nobody knows how old the record is: its store may be about to forget it
+    const oldest = restored ? now - holdings.settings.timeouts.idle : now
+    this.lastSaved = asleep?.savedAt ?? oldest
     this.heard = holdings.asleep.lastUpdate
+    if (restored) this.#unproven = record
   }
 
-  /** Whether its store would refuse what it has saved before: changes add up until it fits again. */
+  /** Whether its store would refuse what was saved last: changes add up until it fits again. */
   get isBeyond(): boolean {
-    this.#isBeyond ??= refusedBy(this.holdings.store, this.record, {}) !== undefined
+    if (this.#unproven !== undefined)
+      this.#isBeyond = refusedBy(this.holdings.store, this.#unproven, {}) !== undefined
+    this.#unproven = undefined
     return this.#isBeyond
+  }
+
+  /** Goes on from a record that another program has saved. */
+  noteOther(record: SessionRecord): void {
+    this.version = record.version
+    this.#unproven = record
+  }
+
+  /** The store has acknowledged a record that was made then, with so many changes. */
+  noteSaved(at: number, changes: number): void {
+    this.lastSaved = Math.max(this.lastSaved, at)
+    this.saved = Math.max(this.saved, changes)
+    this.#isBeyond = false
+    this.#unproven = undefined
   }
 
   get phase(): SessionPhase {
@@ -218,7 +242,6 @@ const afterRestore = 1_000_000
 export function recordSession(session: Session): SessionRecord {
   session.version += session.step
   session.step = 1
-  session.lastSaved = session.now()
   return Object.freeze(recordOf(session))
 }
 
@@ -243,9 +266,9 @@ export function unsavable(session: Session, key: string, value: unknown): Server
   return refusedBy(store, { ...recordOf(session), state: { ...session.state.toRecord(), [key]: value } })
 }
 
-/** Why no store could ever save the session with what its client wants now, if so. */
+/** Why no store could ever save the session with what its client wants now, if so. Less would be no help. */
 export function unsavableWishes(session: Session): ServerError | undefined {
-  return session.isBeyond ? undefined : refusedBy(session.holdings.store, recordOf(session))
+  return refusedBy(session.holdings.store, recordOf(session))
 }
 
 /** What a session becomes by itself is no change that could be refused: it is asked about at its largest. */

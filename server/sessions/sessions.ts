@@ -140,16 +140,15 @@ export class Sessions {
     const session = this.#records.areShared ? undefined : this.#open.get(sessionId)
     if (session?.alive !== true) return this.#search(sessionId, delivery)
     return session.call('deliver', delivery, forever).catch((error) => {
-      if (isGone(error)) return this.#search(sessionId, delivery)
+      if (hasNotBegun(error, message)) return this.#search(sessionId, delivery)
       return failedDelivery(message, error)
     })
   }
 
   async #search(sessionId: string, delivery: Delivery): Promise<Response | undefined> {
     try {
-      return await this.#ask(sessionId, delivery.peer, (session) =>
-        session.call('deliver', delivery, forever),
-      )
+      const ask = (session: SessionRef) => session.call('deliver', delivery, forever)
+      return await this.#ask(sessionId, delivery, ask)
     } catch (error) {
       return failedDelivery(delivery.message, error)
     }
@@ -172,7 +171,7 @@ export class Sessions {
 
   async attach(sessionId: string, sink: Sink, peer?: Peer): Promise<() => void> {
     this.#silent.delete(sessionId)
-    const session = await this.#ask(sessionId, peer, async (found) => {
+    const session = await this.#ask(sessionId, { peer }, async (found) => {
       await found.call('attach', { sink, peer })
       return found
     })
@@ -191,13 +190,15 @@ export class Sessions {
   async close(sessionId: string, peer?: Peer): Promise<void> {
     await this.admit(sessionId, peer)
     await this.#leaving.get(sessionId)
-    const session = this.#find(sessionId)
-    const runs = session?.alive === true
-    if (runs) await session.stop(normal)
-    this.#forget(sessionId, normal)
-    // one that may go on elsewhere was let go with its actor
-    if (!runs || this.#mayGoOnElsewhere) await this.#own(sessionId, peer)
-    await this.#end(sessionId).finally(() => this.#disown(sessionId))
+    const stop = async (): Promise<void> => {
+      const session = this.#find(sessionId)
+      const runs = session?.alive === true
+      if (runs) await session.stop(normal)
+      this.#forget(sessionId, normal)
+      // one that may go on elsewhere was let go with its actor
+      if (!runs || this.#mayGoOnElsewhere) await this.#own(sessionId, peer)
+    }
+    await this.#end(sessionId, stop).finally(() => this.#disown(sessionId))
   }
 
   /** Lets go of the sessions, each once it is idle: other nodes go on with them. */
@@ -290,13 +291,13 @@ export class Sessions {
   /** A session that ends at this moment is restored, and asked again. */
   async #ask<Answer>(
     id: string,
-    peer: Peer | undefined,
+    { peer, message }: { readonly peer: Peer | undefined; readonly message?: Message },
     ask: (session: SessionRef) => Promise<Answer>,
   ): Promise<Answer> {
     try {
       return await ask(await this.#session(id, peer))
     } catch (error) {
-      if (!isGone(error)) throw error
+      if (!hasNotBegun(error, message)) throw error
       return ask(await this.#session(id, peer))
     }
   }
@@ -316,6 +317,7 @@ export class Sessions {
     } catch (error) {
       const isOver = error instanceof TransportError && error.code === 'SESSION_NOT_FOUND'
       if (isOver && session?.alive) await session.stop(normal)
+      if (isOver && this.#forget(id, normal) !== undefined) this.#disown(id)
       throw error
     }
   }
@@ -342,13 +344,26 @@ export class Sessions {
     return restoring
   }
 
-  async #bringBack(id: string, peer: Peer | undefined): Promise<SessionRef> {
-    const found = await this.#records.load(id)
+  #bringBack(id: string, peer: Peer | undefined): Promise<SessionRef> {
+    return this.#records.unlessEnded(id, async (isOver) => {
+      const session = await this.#goOn(id, peer)
+      if (isOver()) {
+        // whoever has ended it did not see it yet
+        await session.stop(normal).catch(() => {})
+        throw noSession()
+      }
+      this.#noteOpen(id, session)
+      return session
+    })
+  }
+
+  async #goOn(id: string, peer: Peer | undefined): Promise<SessionRef> {
+    const found = await this.#current(id, undefined)
     if (found.record.principal !== ownerOf(peer)) throw noSession()
     await this.#own(id, peer)
     try {
       // the node that served it before may have changed it since
-      const known = this.#cluster === undefined ? found : await this.#records.load(id)
+      const known = this.#cluster === undefined ? found : await this.#current(id, undefined)
       return await this.#goOnWith(known, peer)
     } catch (error) {
       this.#disown(id)
@@ -370,7 +385,6 @@ export class Sessions {
       session.kill() // it has no resources
       throw error
     }
-    this.#noteOpen(known.record.id, session)
     return session
   }
 
@@ -462,9 +476,9 @@ export class Sessions {
     return this.#records.areShared || this.#holdings.settings.ids !== undefined
   }
 
-  async #end(id: string): Promise<void> {
+  async #end(id: string, stop?: () => Promise<void>): Promise<void> {
     this.#holdings.restores.forget(id)
-    await this.#records.end(id)
+    await this.#records.end(id, stop)
   }
 }
 
@@ -506,27 +520,38 @@ async function revisionFor(session: SessionRef, peer: Peer | undefined): Promise
   try {
     return await session.call('revision', peer)
   } catch (error) {
-    if (!isGone(error)) throw error
+    if (!hasNotBegun(error)) throw error
     return undefined
   }
 }
 
-/** Whether a session has ended without having begun what it was asked. */
-function isGone(error: unknown): boolean {
+/** Whether a session has ended without having begun what it was asked: the one that comes after it does. */
+function hasNotBegun(error: unknown, message?: Message): boolean {
   if (!(error instanceof RuntimeError)) return false
   if (error.code !== 'EXITED') return error.code === 'NOPROC'
   const { reason } = error.data as { readonly reason?: ExitReason }
-  return (
-    reason?.type === 'shutdown' && (reason.detail === moved.detail || reason.detail === hibernated.detail)
-  )
+  if (reason?.type !== 'shutdown') return false
+  if (reason.detail === moved.detail || reason.detail === hibernated.detail) return true
+  // of what else it is asked nothing lasts longer than its turn
+  return reason.detail === rolledBack.detail && (message === undefined || !isRequest(message))
 }
 
 /** The answer to a request that its session could not take; throws for a notification or a response. */
 function failedDelivery(message: Message, error: unknown): Response {
-  if (!isRequest(message)) throw error
+  if (!isRequest(message)) throw isInterruption(error) ? interruption(error) : error
   if (error instanceof McpError) return refusal(message.id, error)
   if (!(error instanceof RuntimeError)) throw error
   return tryAgain(message.id, 'The session was interrupted')
+}
+
+/** It has ended by itself meanwhile; any other fault is told as it is. */
+function isInterruption(error: unknown): boolean {
+  return error instanceof RuntimeError && error.code === 'EXITED'
+}
+
+function interruption(cause: unknown): TransportError {
+  const problem = 'The session was interrupted: try once more'
+  return new TransportError('SEND_FAILED', problem, { cause, retryable: true })
 }
 
 /** The name of a session in reports: its id is a secret of its client. */

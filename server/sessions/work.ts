@@ -13,10 +13,11 @@ import { impersonalFacts } from '../base/work-facts.js'
 import type { Work } from '../requests/work.js'
 import { run } from '../runs/run.js'
 import type { RequestDelivery } from '../runs/seat.js'
+import { unkeptResponse } from '../requests/answer.js'
 import { noRoom } from '../requests/session-wishes.js'
 import { rollBack } from './idle.js'
 import { moved, type Session, unsavableWishes } from './session.js'
-import { SessionSeat } from './session-seat.js'
+import { refused, SessionSeat } from './session-seat.js'
 
 export interface SessionRequest {
   readonly work: Work
@@ -49,7 +50,7 @@ export function startWork(
   if (work.change !== undefined) {
     changeWishes(session, request, work.change)
     session.changes += 1
-    seat.saw = session.changes
+    seat.saw = seat.changed = session.changes
     session.readers.prune((uri) => session.wishes.isSubscribed(uri))
   }
   session.requests.set(message.id, request)
@@ -194,9 +195,17 @@ function settle(
   session.lastActive = session.now()
   answered(session, seat.delivery, response, arrivedAt)
   reply?.resolve(response)
-  if (seat.rollsBack) rollBack(session, ctx)
-  else if (session.isLeaving) leaveIfIdle(session, ctx)
+  if (seat.rollsBack) {
+    if (seat.isBlameless) refuseOthers(session)
+    rollBack(session, ctx)
+  } else if (session.isLeaving) leaveIfIdle(session, ctx)
   return response
+}
+
+/** Whoever has changed what the store refuses is told so, and not to try it again. */
+function refuseOthers({ requests, saved }: Session): void {
+  for (const { seat, reply } of requests.values())
+    if (seat.changed > saved) reply?.resolve(unkeptResponse(seat.requestId, refused()))
 }
 
 /** Ends a session that is to go on on another node. Answers whether it does. */

@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { records, type SessionRecord, type SessionStore } from 'caduceus/server'
+import { defineTool, records, type Server, type SessionRecord, type SessionStore } from 'caduceus/server'
 import { suite } from '../../support/suite.js'
 import { RawClient } from '../_client.js'
 import { count, startTestServer } from '../_servers.js'
@@ -45,6 +45,76 @@ test('an ended session is not restored by an earlier lookup', async (t) => {
   assert.is(kept.size, 0, 'nothing of it is saved again')
 })
 
+test('an ended session is not restored by whoever has just found it', async (t) => {
+  const kept = new Map<string, SessionRecord>()
+  const held: (() => void)[] = []
+  let holds = false
+  let told = (): void => {}
+  const store: SessionStore = {
+    async load(id) {
+      const record = kept.get(id)
+      if (holds) {
+        const passed = new Promise<void>((resolve) => held.push(resolve))
+        told()
+        await passed
+      }
+      return record
+    },
+    save: (record) => void kept.set(record.id, record),
+    delete: (id) => void kept.delete(id),
+  }
+  const server = await startTestServer(t, [count], { engine: records(store) })
+  // the two go on in all orders, so many turns apart
+  for (let by = -10; by <= 5; by++) {
+    const client = await new RawClient(t, server.url).open()
+    await killAll(server)
+    holds = true
+    const look = () =>
+      new Promise<void>((resolve) => {
+        told = resolve
+      })
+    const call = { jsonrpc: '2.0', id: 7, method: 'tools/call', params: { name: 'count' } }
+    const late = client.post(call)
+    await look()
+    // whether it is let in was the first look
+    held.pop()?.()
+    await look()
+    const goOn = held.pop()
+    const over = client.send('DELETE', undefined, client.headers())
+    await look()
+    const end = held.pop()
+    holds = false
+    const [first, second] = by < 0 ? [end, goOn] : [goOn, end]
+    first?.()
+    for (let n = 0; n < Math.abs(by); n++) await undefined
+    second?.()
+    assert.is((await over).status, 204)
+    await late
+    assert.is((await client.post({ jsonrpc: '2.0', id: 8, method: 'ping' })).status, 404, String(by))
+    assert.equal([(await server.sessions()).length, kept.size], [0, 0], String(by))
+  }
+})
+
+test('one whose record is gone counts no more', async (t) => {
+  const kept = new Map<string, SessionRecord>()
+  const store: SessionStore = {
+    load: (id) => kept.get(id),
+    save: (record) => {
+      JSON.stringify(record)
+      kept.set(record.id, record)
+    },
+    delete: (id) => void kept.delete(id),
+  }
+  const odd = defineTool({ name: 'odd', run: (_, ctx) => ctx.update('odd', () => 10n).then(() => 'taken') })
+  const server = await startTestServer(t, [odd], { engine: records(store) })
+  const client = await new RawClient(t, server.url).open()
+  assert.ok((await client.call('odd')).error, 'it is as it was saved last')
+  assert.is((await server.sessions()).length, 1)
+  kept.clear()
+  assert.is((await client.tell('notifications/initialized')).status, 404)
+  assert.is((await server.sessions()).length, 0)
+})
+
 test('an ended session is not restored by a later save', async (t) => {
   const kept = new Map<string, SessionRecord>()
   let go = (): void => {}
@@ -86,5 +156,13 @@ test('an ended session is not restored by a later save', async (t) => {
   await late
   assert.equal([...kept.keys()], [])
 })
+
+async function killAll(server: Server): Promise<void> {
+  for (const { ref } of await server.sessions()) {
+    const ended = new Promise((resolve) => ref?.onExit(resolve))
+    ref?.kill()
+    await ended
+  }
+}
 
 test.run()

@@ -90,6 +90,7 @@ function toolsOf(gates: Readonly<Record<string, Gate>> = {}) {
   return [
     tool('append', append),
     tool('read', (ctx) => ctx.get('words')),
+    tool('readOdd', (ctx) => ctx.get('odd')),
     tool('odd', async (ctx) => {
       await ctx.update('odd', () => odd)
       return 'taken'
@@ -107,6 +108,10 @@ function toolsOf(gates: Readonly<Record<string, Gate>> = {}) {
     tool('throws', async (ctx) => {
       await ctx.update('odd', () => odd)
       throw new Error('by itself')
+    }),
+    tool('set', async (ctx, text) => {
+      await ctx.update('words', () => text)
+      return 'set'
     }),
     tool('deletes', async (ctx) => {
       await ctx.update('words', () => undefined)
@@ -185,10 +190,26 @@ for (const [way, write] of Object.entries(ways))
       const bad = client.call('oddAndWait')
       await gates.odd.arrived
       gates.odd.open()
-      const codes = (await Promise.all([first, bad])).map(({ error }) => error?.code)
-      assert.equal(codes, [-32603, -32603])
+      const [innocent, guilty] = (await Promise.all([first, bad])).map(({ error }) => error)
+      assert.equal([innocent?.code, guilty?.code], [-32603, -32603])
+      assert.is(innocent?.data?.retryable, true)
+      assert.is(guilty?.data?.retryable, false)
+      assert.match(String(guilty?.message), /is nothing that the record of the session can hold/)
       assert.equal(state(), { words: 'a' })
       assert.is(await client.text('append', { text: 'c' }), 'ac')
+    })
+
+    test(`${how}: who has only seen it may try again, and who has done it may not`, async (t) => {
+      const { store } = makeStore(write, isLate)
+      const gates = { odd: new Gate() }
+      const { client } = await start(t, records(store), gates)
+      const bad = client.call('oddAndWait')
+      await gates.odd.arrived
+      const seen = (await client.call('readOdd')).error
+      const done = (await bad).error
+      assert.is(seen?.data?.retryable, true)
+      assert.is(done?.data?.retryable, false)
+      assert.match(String(done?.message), /is nothing that the record of the session can hold/)
     })
 
     test(`${how}: what a call has left that is over is refused once`, async (t) => {
@@ -208,6 +229,27 @@ for (const [way, write] of Object.entries(ways))
       assert.equal(state(), { words: 'ab' })
     })
   }
+
+test('one that its store has become too small for is checked again once it fits', async (t) => {
+  const { engine, bound, state } = boundStore()
+  const { server, client, places } = await start(t, engine)
+  const fill = (size: number) => client.call('set', { text: 'x'.repeat(size) })
+  assert.not((await fill(4_000)).error)
+  bound.bytes = 2_000
+  await killAndWait(server, 'test/base')
+  assert.is((await client.ask('resources/subscribe', { uri: places[0] })).error?.code, 429)
+  for (const answer of [await fill(3_000), await client.call('read')]) {
+    assert.equal([answer.error?.code, answer.error?.data?.retryable], [-32603, false])
+    assert.match(String(answer.error?.message), /of 2000 bytes has no room .* remove more/)
+  }
+  assert.is((await fill(500)).result?.isError, undefined)
+  assert.equal(state()?.subscriptions, undefined, 'what was refused is not wanted')
+  // from here on no store could ever take it
+  assert.ok((await fill(3_000)).result?.isError)
+  assert.is((await client.text('read')).length, 500)
+  assert.is((await client.ask('resources/subscribe', { uri: places[0] })).error, undefined)
+  assert.equal(state()?.subscriptions, [places[0]])
+})
 
 test('what a store that is away did not save is gone with what it refuses', async (t) => {
   const { store, outage, state } = makeStore(ways['as JSON does'], true)
@@ -292,6 +334,27 @@ test('records: a check is a function', () => {
   const { store } = makeStore(() => {}, false)
   assert.throws(() => records({ ...store, check: 'size' as never }), /records: check: expected a function/)
 })
+
+/** A store of an author that takes records of so many characters. */
+function boundStore() {
+  const kept = new Map<string, SessionRecord>()
+  const bound = { bytes: 5_000 }
+  const check = (record: SessionRecord): void => {
+    const { bytes: maxBytes } = bound
+    if (JSON.stringify(record).length > maxBytes)
+      throw new ServerError('BAD_STATE', 'too large', { data: { maxBytes } })
+  }
+  const engine = records({
+    load: (id) => kept.get(id),
+    check,
+    save(record) {
+      check(record)
+      if ((kept.get(record.id)?.version ?? -1) < record.version) kept.set(record.id, record)
+    },
+    delete: (id) => kept.delete(id),
+  })
+  return { engine, bound, state: () => [...kept.values()][0] }
+}
 
 /** What an engine asks of the SQLite of an object, with a map for its sessions. */
 function objectStorage() {
