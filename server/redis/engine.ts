@@ -30,9 +30,12 @@ const portion = 200
 /** What stands for no limit: a number that Lua can count with. */
 const endless = 1e11
 
+/** Of what is kept, and of what nodes tell each other: programs of another one see nothing of it. */
+const format = 1
+
 /** What all keys begin with; what is in braces decides on which server of several they are. */
 export function baseOf(prefix: string): string {
-  return `{${prefix}}:`
+  return `{${prefix}}:${format}:`
 }
 
 /** What a node listens to. */

@@ -13,7 +13,7 @@ import { type EngineNode, startEngineNode } from '../nodes/_nodes.js'
 
 const test = suite('who may write to Redis', { timeout: 30_000 })
 const keys = ['a secret of 32 characters or more, for all']
-const records = '{caduceus:test}:r:'
+const records = '{caduceus:test}:1:r:'
 
 const note = defineTool({
   name: 'note',

@@ -71,8 +71,30 @@ redisTest(test, 'by default only nodes of the same server name form a cluster', 
     (await named.beat('b', ttl, facts)).nodes.map(({ name }) => name),
     ['b'],
   )
-  const bases = new Set([...expiries(server).keys()].map((key) => key.slice(0, key.indexOf('}') + 2)))
-  equal([...bases].sort(), ['{caduceus:files%20%7Bof%7D%201}:', '{caduceus:tests}:'])
+  const bases = new Set([...expiries(server).keys()].map((key) => key.slice(0, key.indexOf('}') + 4)))
+  equal([...bases].sort(), ['{caduceus:files%20%7Bof%7D%201}:1:', '{caduceus:tests}:1:'])
+})
+
+redisTest(test, 'what a program of another format has kept is neither read nor changed', async (t) => {
+  const server = await startRedis(t)
+  const [former, latter] = ['{caduceus:tests}:', '{caduceus:tests}:2:']
+  for (const base of [former, latter]) {
+    server.cli('HSET', `${base}s:session`, 'v', '7', 'owner', 'z')
+    server.cli('HSET', `${base}nodes`, 'z', 'of another format')
+  }
+  const before = server.cli('KEYS', '*').sort()
+  const [a] = await nodes(t, server)
+  equal((await a.beat('a', ttl, facts)).nodes.map(({ name }) => name).sort(), ['a', 'b'])
+  // with no room for others it asks whose a session is, and there is none
+  equal(await a.claim(claim('a', 'session', { maxSessions: 0 })), { type: 'full', of: 'sessions' })
+  for (const base of [former, latter]) equal(server.cli('HGET', `${base}s:session`, 'v'), ['7'])
+  equal(
+    server
+      .cli('KEYS', '*')
+      .filter((key) => !key.startsWith('{caduceus:tests}:1:'))
+      .sort(),
+    before,
+  )
 })
 
 redisTest(test, 'a node without bells is told that its lease is short', async (t) => {
@@ -88,7 +110,7 @@ redisTest(test, 'a foreign key is not taken for a node', async (t) => {
   const [a] = await nodes(t, server)
   const lease = `${Date.now() + ttl} ${ttl} `
   for (const [name, text] of ['{', 'null', '"text"', '{"isRetiring":1}'].entries())
-    server.cli('HSET', '{caduceus:tests}:nodes', `junk-${name}`, lease + text)
+    server.cli('HSET', '{caduceus:tests}:1:nodes', `junk-${name}`, lease + text)
   equal((await a.beat('a', ttl, facts)).nodes.map(({ name }) => name).sort(), ['a', 'b'])
 })
 
@@ -142,7 +164,7 @@ redisTest(test, 'a failover counts as a new run of the engine', async (t) => {
   const [a] = await nodes(t, primary)
   epochOf(await a.claim(claim('a', 's')))
   const { run } = await a.beat('a', ttl, facts)
-  await eventually(() => replica.cli('EXISTS', '{caduceus:tests}:s:s')[0] === '1', 8_000)
+  await eventually(() => replica.cli('EXISTS', '{caduceus:tests}:1:s:s')[0] === '1', 8_000)
   replica.cli('REPLICAOF', 'NO', 'ONE')
   const [promoted] = await nodes(t, replica)
   const { run: another } = await promoted.beat('a', ttl, facts)
