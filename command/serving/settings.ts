@@ -120,7 +120,7 @@ export const settings: readonly Setting[] = [
   },
   {
     ...{ flag: 'rate', variable: 'CADUCEUS_RATE', field: 'rate', form: 'CALLS/minute', read: rate },
-    means: 'calls of each caller in a second, minute or hour',
+    means: 'calls of each caller (a user, or else an address) in a second, minute or hour',
   },
   {
     ...{ flag: 'idle', variable: 'CADUCEUS_IDLE', field: 'idle', form: 'MS', read: number },

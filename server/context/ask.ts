@@ -47,6 +47,9 @@ export type Ask = <M extends AskMethod>(
 
 type Way = 'elicit' | 'sample' | 'roots'
 
+/** A loop that asks again under one key would get the old answer for ever, and let nobody else run. */
+const mostRepeats = 100
+
 interface AskedQuestion {
   readonly way: Way
   /** The JSON of the question; undefined for one without, which is refused later. */
@@ -61,6 +64,8 @@ export class Questions {
   readonly #newId: () => string
   readonly #asked = new Map<string, AskedQuestion>()
   readonly #answers = new Map<string, Promise<unknown>>()
+  /** How often an answer was given again, by its key. */
+  readonly #repeats = new Map<string, number>()
 
   /** `newId`: the id of a page that has none. */
   constructor(ask: Ask, newId: () => string) {
@@ -110,13 +115,28 @@ export class Questions {
     const [before, known] = [this.#asked.get(key), this.#answers.get(key)]
     if (before !== undefined && (before.way !== way || (known !== undefined && before.text !== text)))
       throw taken(key, way, before.way)
-    if (known !== undefined) return known as Promise<Answer>
+    if (known !== undefined) {
+      this.#noteRepeat(key, way)
+      return known as Promise<Answer>
+    }
     const asking = ask()
     this.#asked.set(key, { way, text })
     this.#answers.set(key, asking)
     asking.catch(() => this.#answers.delete(key)) // a question without an answer may be asked again
     return asking
   }
+
+  #noteRepeat(key: string, way: Way): void {
+    const repeats = (this.#repeats.get(key) ?? 0) + 1
+    if (repeats > mostRepeats) throw askedTooOften(key, way)
+    this.#repeats.set(key, repeats)
+  }
+}
+
+function askedTooOften(key: string, way: Way): ServerError {
+  const other = show(`${key}-2`)
+  const problem = `${way}: key: ${show(key)} was asked ${mostRepeats} times more in this call, and has one answer: to ask again, take another key: ${other}`
+  return optionError('key', problem)
 }
 
 function isForm(question: Elicitation | FormQuestion): question is FormQuestion {

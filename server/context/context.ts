@@ -73,6 +73,8 @@ export interface RequestScope {
   readonly peer: Peer
   readonly signal: AbortSignal
   readonly assigned: Readonly<Record<string, unknown>> | undefined
+  /** The error for who reads assigns that `session.init` would make, and no session has; undefined elsewhere. */
+  unassigned?(): ServerError | undefined
   /** Throws NO_SESSION. */
   assign(values: object): void
   readonly changes: Changes
@@ -174,9 +176,17 @@ export class ToolContext {
 
   /**
    * The assigns of the session (`assign`), overridden by those of this request, which the middleware of a
-   * host program gives (`mount`) and which are never kept. An empty object if there are none.
+   * host program gives (`mount`) and which are never kept. An empty object if there are none. Throws NO_SESSION
+   * where `session.init` of the definition would have made them, and there is no session (2026-07-28, tasks),
+   * unless the request has some.
    */
   get assigns(): Readonly<Record<string, unknown>> {
+    const error = this.#scope.peer.assigns === undefined ? this.#scope.unassigned?.() : undefined
+    if (error !== undefined) throw error
+    return this.#assigns
+  }
+
+  get #assigns(): Readonly<Record<string, unknown>> {
     return mergedAssigns(this.#scope.assigned, this.#scope.peer.assigns)
   }
 
@@ -207,7 +217,7 @@ export class ToolContext {
    * The caller as the author knows it: `assigns.user`, or else the principal's claims. `createApp` types it.
    */
   get user(): unknown {
-    return this.assigns.user ?? this.principal?.claims
+    return this.#assigns.user ?? this.principal?.claims
   }
 
   /** The authenticated caller, if known. The session belongs to its issuer and subject. */
@@ -305,9 +315,9 @@ export class ToolContext {
 
   /**
    * Asks the user, by a form or by a page to visit. The answer fits the form, formats such as `email` aside.
-   * A key stands for one question of a request: the same question again has the same answer, another one
-   * rejects with BAD_OPTION. In 2026-07-28 the handler may run again from its beginning, with the answers
-   * (see `once`). Rejects with AskError: MISSING_CAPABILITY where the client or its revision cannot ask. With
+   * A key stands for one question of a request, which is asked once: the same question again has the same answer
+   * (to ask again, take another key; after 100 times it rejects with BAD_OPTION), and another one rejects with
+   * BAD_OPTION. In 2026-07-28 the handler may run again from its beginning, with the answers (see `once`). Rejects with AskError: MISSING_CAPABILITY where the client or its revision cannot ask. With
    * `form: { sure: field.boolean() }` in place of `requestedSchema` the content has the types of its fields.
    */
   elicit<const F extends Form>(

@@ -2,6 +2,9 @@ import { show } from '../../runtime/base/errors.js'
 import { TurnoverMap } from '../../runtime/base/turnover.js'
 import { ServerError } from '../base/errors.js'
 
+/** What a handler wants of a session: state that is kept, or what `session.init` makes. */
+export type SessionUse = 'state' | 'assigns'
+
 /** A value of the session with the number of its last change; 0 and undefined for one that was never set. */
 export interface StateValue {
   readonly value: unknown

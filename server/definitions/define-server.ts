@@ -61,7 +61,8 @@ export interface ServerDefinitionOptions<
   /**
    * Capabilities follow the keys you pass: `[]` declares a kind that is filled at run time. Without `tools`,
    * resources and prompts, tools are declared. In an object, such as the exports of a module
-   * (`import * as tools from './tools.js'`), the key names a tool without a name, in snake case.
+   * (`import * as tools from './tools.js'`), the key names a tool without a name, in snake case; any other keeps
+   * its own.
    */
   readonly tools?: AnyTools
   readonly resources?: Named<ResourceDefinition, ResourceDefinition<undefined>>

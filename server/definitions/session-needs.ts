@@ -2,6 +2,7 @@ import type { Dialect } from '../../protocol/dialects/dialect.js'
 import { errorCodes, McpError } from '../../protocol/wire/errors.js'
 import type { ServerDefinition } from './define-server.js'
 import { ServerError } from '../base/errors.js'
+import type { SessionUse } from '../context/session-state.js'
 
 export interface MayNeedSession {
   readonly session: boolean
@@ -51,14 +52,18 @@ export class UndeclaredNeeds {
   }
 
   /** The error for such a handler. A process warning is emitted once for each request (`what`). */
-  found(what: string, revision: string): ServerError {
-    const problem = needProblem(what, revision)
+  found(what: string, revision: string, use: SessionUse = 'state'): ServerError {
+    const problem = use === 'state' ? needProblem(what, revision) : initProblem(what, revision)
     if (!this.#told.has(what) && this.#told.size < maxTold) {
       this.#told.add(what)
       process.emitWarning(`server ${this.#server}: ${problem}`, { code: 'CADUCEUS_NO_SESSION' })
     }
     return new ServerError('NO_SESSION', problem)
   }
+}
+
+function initProblem(what: string, revision: string): string {
+  return `${what}: ctx.assigns is made by session.init at the beginning of a session, which revision ${revision} does not have: define it with session: true, so that clients connect in an older revision, or open what it has once for the program`
 }
 
 /** The error of a handler that uses session state where there are no sessions. */

@@ -8,6 +8,7 @@ import type { ExchangeCall } from '../../transports/inbound/exchange-call.js'
 import type { ServerError } from '../base/errors.js'
 import type { AskMethod, AskOptions } from '../context/ask.js'
 import type { Carried, SessionFacts } from '../context/context.js'
+import type { SessionUse } from '../context/session-state.js'
 import type { UndeclaredNeeds } from '../definitions/session-needs.js'
 import { run } from '../runs/run.js'
 import { type RunHost, SeatWithoutSession } from '../runs/seat.js'
@@ -144,8 +145,8 @@ export class ExchangeSeat extends SeatWithoutSession {
     return !this.isOver && this.#exchange.isOpen
   }
 
-  protected noSession(): ServerError {
-    return this.host.undeclared.found(this.work, this.dialect.revision)
+  protected noSession(use?: SessionUse): ServerError {
+    return this.host.undeclared.found(this.work, this.dialect.revision, use)
   }
 
   protected wants(level: LoggingLevel): boolean {

@@ -116,8 +116,8 @@ export interface ServerLimitOptions {
   readonly pageSize?: number
   /**
    * How many tools each caller may call in a while, over all nodes with one engine: a principal, else an
-   * address. More are answered with JSON-RPC error 429, with `data.retryAfter` in ms. Anonymous callers of
-   * this machine, who may be one proxy, have no such limit. Default: none.
+   * address (IPv6: a /64; behind proxies the one that `trustProxy` finds). More are answered with JSON-RPC error
+   * 429, with `data.retryAfter` in ms. Who has neither (stdio, memory) has no such limit. Default: none.
    */
   readonly rate?: RateOptions
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { McpError } from '../../protocol/wire/errors.js'
 import type { World } from '../../runtime/time/world.js'
 import { TransportError } from '../../transports/base/errors.js'
-import { callerOf, isFarOrKnown } from '../../transports/contract/caller.js'
+import { clientOf } from '../../transports/contract/caller.js'
 import type { Peer } from '../../transports/contract/contract.js'
 import type { Values } from '../../transports/contract/values.js'
 import { tooManyRequests } from '../base/errors.js'
@@ -55,12 +55,13 @@ export class Rates {
   }
 
   /**
-   * Counts a call; a promise where the engine has to be asked. Anonymous callers of this machine, who may be one
-   * proxy, have no limit. Throws or rejects with McpError 429.
+   * Counts a call; a promise where the engine has to be asked. As with every limit that an option sets, the
+   * addresses of this machine count; who has neither a principal nor an address has no limit. Throws or rejects
+   * with McpError 429.
    */
   take(peer: Peer): void | Promise<void> {
-    if (!isFarOrKnown(peer)) return
-    const caller = callerOf(peer, undefined)
+    const caller = clientOf(peer)
+    if (caller === undefined) return
     const share = this.#share(caller)
     if (!this.#isTaken(share)) return this.#takeLater(caller, share, this.#period)
   }

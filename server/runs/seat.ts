@@ -21,7 +21,7 @@ import type { Changes } from '../context/changes.js'
 import { type RequestScope, type SessionFacts, ToolContext } from '../context/context.js'
 import type { Isolation } from '../context/isolated.js'
 import { factsOf, type RequestFacts } from '../context/request-facts.js'
-import type { StateValue } from '../context/session-state.js'
+import type { SessionUse, StateValue } from '../context/session-state.js'
 import type { AuditedCall } from '../holdings/auditor.js'
 import type { Holdings } from '../holdings/holdings-actor.js'
 import { tryAgain } from '../requests/answer.js'
@@ -255,7 +255,12 @@ export abstract class SeatWithoutSession extends RunSeat {
   readonly assigned = undefined
 
   /** The error for code that wants one. */
-  protected abstract noSession(): ServerError
+  protected abstract noSession(use?: SessionUse): ServerError
+
+  unassigned(): ServerError | undefined {
+    const { session } = this.host.holdings.settings.definition
+    return session?.init === undefined ? undefined : this.noSession('assigns')
+  }
 
   assign(): never {
     throw this.noSession()

@@ -15,6 +15,7 @@ import { readersOf } from '../base/read-options.js'
 import { digestOf, workFacts } from '../base/work-facts.js'
 import type { AskMethod, AskOptions } from '../context/ask.js'
 import type { SessionFacts } from '../context/context.js'
+import type { SessionUse } from '../context/session-state.js'
 import { Steps } from '../context/steps.js'
 import { readQuestion, withRequirements } from '../requests/question.js'
 import type { Work } from '../requests/work.js'
@@ -142,7 +143,11 @@ export class McpTaskSeat extends SeatWithoutSession {
     return this.#task.self as RefOf<typeof mcpTaskActor>
   }
 
-  protected noSession(): ServerError {
+  protected noSession(use: SessionUse = 'state'): ServerError {
+    if (use === 'assigns') {
+      const problem = `${this.work}: ctx.assigns is made by session.init at the beginning of a session, and a task has none: it outlives it. Open what it has once for the program`
+      return new ServerError('NO_SESSION', problem)
+    }
     const problem = `${this.work}: ctx.get, ctx.update and ctx.assign need a session, and a task has none: it outlives it. Keep the value under a key that comes with the arguments`
     return new ServerError('NO_SESSION', problem)
   }

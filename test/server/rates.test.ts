@@ -1,4 +1,4 @@
-import { startClient } from 'caduceus/client'
+import { startClient, withClient } from 'caduceus/client'
 import { McpError } from 'caduceus/protocol'
 import { systemWorld } from 'caduceus/runtime'
 import {
@@ -163,7 +163,31 @@ test('a node whose engine is away, or keeps no values, counts by itself', async 
   assert.is(await counted(away), 2)
 })
 
-test('a caller of this machine whom nobody knows has no such limit', async () => {
+test('an address is a caller where nobody has signed in, also one of this machine', async (t) => {
+  const far = { 'x-forwarded-for': '203.0.113.7' }
+  const transport = serveHttp({ trustProxy: true, authenticate: byName })
+  const { clock } = wall()
+  const server = await startServer(shop, {
+    ...{ transport, clock, limits: { rate }, logger: false, signals: false },
+  })
+  t.after(() => server.stop())
+  const served = async (headers: Record<string, string>): Promise<number> => {
+    // each call comes in a session of its own
+    const call = () =>
+      withClient({ transport: http(String(server.url), { headers }), era: 'handshake' }, (client) =>
+        client.callTool('greet').then(
+          () => 1,
+          () => 0,
+        ),
+      )
+    return (await call()) + (await call()) + (await call()) + (await call())
+  }
+  assert.is(await served({}), 3)
+  assert.is(await served(far), 3)
+  assert.is(await served({ ...far, ...as('ada') }), 3)
+})
+
+test('who has neither a principal nor an address has no such limit', async () => {
   await using pair = await connect(shop, { server: { limits: { rate } } })
   for (let n = 0; n < 10; n += 1) await pair.client.callTool('greet')
 })

@@ -150,6 +150,15 @@ test('wrong arguments are answered with what is wrong', async (t) => {
   assert.match(await (await post(handler, call('echo'), { headers })).text(), 'text: is required')
 })
 
+test('what a request brings is in its assigns, also beside init of sessions', async (t) => {
+  const session = { init: () => {} }
+  const handler = serveFetch(defineServer({ name: 'edge', version: '1.0.0', tools: [who], session }), {
+    logger: false,
+  })
+  t.after(() => handler.close())
+  assert.is(await textOf(await post(handler, ...modern('who'))), '[null,"the env"]')
+})
+
 test('DELETE ends a session', async (t) => {
   const handler = serve(t)
   const headers = await open(handler)

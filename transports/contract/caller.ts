@@ -7,6 +7,13 @@ export function isFarOrKnown({ principal, remoteAddress }: Peer): boolean {
   return principal !== undefined || (remoteAddress !== undefined && !isThisMachine(remoteAddress))
 }
 
+/** Who a limit that an option sets is for: a principal, else a network, also of this machine; undefined: nobody. */
+export function clientOf(peer: Peer): string | undefined {
+  const { principal, remoteAddress } = peer
+  if (principal === undefined && remoteAddress === undefined) return undefined
+  return isFarOrKnown(peer) ? callerOf(peer, undefined) : `from ${networkOf(String(remoteAddress))}`
+}
+
 /** Who has a share, or takes turns: a principal, else a network, else (on this machine) a session. */
 export function callerOf({ principal, remoteAddress }: Peer, session: string | undefined): string {
   if (principal !== undefined) return `principal ${keyOfPrincipal(principal)}`

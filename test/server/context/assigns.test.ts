@@ -1,11 +1,18 @@
 import * as assert from 'uvu/assert'
-import { createApp, defineResource, defineServer, defineTool, startServer } from 'caduceus/server'
+import {
+  createApp,
+  defineResource,
+  defineServer,
+  defineTool,
+  type SessionContext,
+  startServer,
+} from 'caduceus/server'
 import { connect, Recording } from 'caduceus/testing'
 import { serveHttp } from 'caduceus/transports'
 import { suite } from '../../support/suite.js'
-import { RawClient } from '../_client.js'
+import { type Answer, RawClient } from '../_client.js'
 import { startParts } from '../_servers.js'
-import { posted, startStateless } from '../_stateless.js'
+import { type Posted, posted, startStateless } from '../_stateless.js'
 
 const test = suite('server/context/assigns')
 
@@ -105,6 +112,43 @@ test('assigning without a session is refused', async (t) => {
   const { isError, content } = messages[0]?.result ?? {}
   assert.is(isError, true)
   assert.match(content?.[0]?.text ?? '', /need a session/)
+})
+
+test('assigns that session.init would make are refused where there is no session', async (t) => {
+  const read = defineTool({ name: 'x', run: (_, ctx) => `${ctx.assigns.db} ${ctx.user}` })
+  const user = defineTool({ name: 'user', run: (_, ctx) => `${ctx.user}` })
+  const tools = [read, user]
+  const say = async (send: (request: Posted) => Promise<Answer>, name: string) => {
+    const { messages } = await send(posted('tools/call', { name, arguments: {} }))
+    const { isError, content } = messages[0]?.result ?? {}
+    return [isError ?? false, content?.[0]?.text]
+  }
+  const session = { init: (ctx: SessionContext) => ctx.assign({ db: 1 }) }
+  const { send } = await startStateless(t, { tools, session })
+  const [isError, text] = await say(send, 'x')
+  assert.is(isError, true)
+  assert.match(
+    String(text),
+    /^tools\/call x: ctx\.assigns is made by session\.init .*: define it with session: true, .*, or open what it has once for the program$/,
+  )
+  assert.equal(await say(send, 'user'), [false, 'undefined'])
+  // without init nobody would have made them, and terminate makes none
+  for (const without of [{}, { session: { terminate: () => {} } }]) {
+    const { send: other } = await startStateless(t, { tools, ...without })
+    assert.equal(await say(other, 'x'), [false, 'undefined undefined'])
+  }
+})
+
+test('a task has no assigns that session.init made, and says so', async () => {
+  const tool = defineTool({ name: 'x', task: 'required', run: (_, ctx) => `${ctx.assigns.db}` })
+  const session = { init: (ctx: SessionContext) => ctx.assign({ db: 1 }) }
+  for (const era of ['handshake', 'modern'] as const) {
+    const definition = defineServer({ name: 's', version: '1', tools: [tool], session })
+    await using pair = await connect(definition, { client: { era } })
+    const { isError, text } = await pair.client.callTool('x')
+    assert.is(isError, true)
+    assert.match(text, /ctx\.assigns is made by session\.init .*, and a task has none: it outlives it/)
+  }
 })
 
 test('assigning a non-object is refused', async (t) => {

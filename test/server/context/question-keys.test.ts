@@ -66,6 +66,49 @@ for (const parking of [true, false]) {
   })
 }
 
+test('a loop that asks again under one key ends, and is told of another key', async (t) => {
+  const { call, answer } = await startAsking(t, async (ctx) => {
+    const why = ({ code, message, data }: ServerError) => [code, (data as { field: string }).field, message]
+    const again = async (ask: () => Promise<unknown>, rounds: number) => {
+      for (let n = 0; n < rounds; n += 1) await ask()
+      return 'asked'
+    }
+    const guess = () => ctx.elicit('guess', form)
+    return [
+      await again(guess, 101).catch(why),
+      await again(guess, 1).catch(why),
+      // another key is another question
+      await again(() => ctx.elicit('guess-2', form), 2).catch(why),
+    ]
+  })
+  const stream = await call()
+  await answer(await stream.next(), { action: 'accept', content: { name: 'Ada' } })
+  await answer(await stream.next(), { action: 'accept', content: { name: 'Bea' } })
+  const [first, second, other] = JSON.parse(String(await textOf(stream)))
+  assert.is(first, 'asked')
+  const problem =
+    'elicit: key: "guess" was asked 100 times more in this call, and has one answer: to ask again, take another key: "guess-2"'
+  assert.equal(second, ['BAD_OPTION', 'key', problem])
+  assert.is(other, 'asked')
+})
+
+for (const way of ['sample', 'roots'] as const)
+  test(`a loop of ctx.${way} under one key ends with its call`, async (t) => {
+    const { call, answer } = await startAsking(
+      t,
+      async (ctx) => {
+        for (let n = 0; n < 102; n += 1) await (way === 'sample' ? ctx.sample('k', said) : ctx.roots('k'))
+        return 'asked'
+      },
+      { exposeErrors: true },
+    )
+    const stream = await call()
+    const content = { type: 'text', text: 'Hi' }
+    const sampled = { role: 'assistant', content, model: 'm' }
+    await answer(await stream.next(), way === 'sample' ? sampled : { roots: [] })
+    assert.match(String(await textOf(stream)), new RegExp(`${way}: key: "k" was asked 100 times more`))
+  })
+
 test('a question without a key, or with an unknown field, says what was expected', async (t) => {
   const { client } = await startAsking(t, async (ctx) => [
     await ctx.elicit(form as never, {} as never).catch(({ message }: Error) => message),
