@@ -15,6 +15,19 @@ import { exitCodes, UsageError } from './base/usage-error.js'
 /** Milliseconds that what is still open has after a failure: a module of a user may have started anything. */
 const exitTimeout = 1_000
 
+/** What other programs call these commands. */
+const otherNames = {
+  run: 'serve',
+  start: 'serve',
+  proxy: 'serve',
+  inspect: 'list',
+  tools: 'list',
+  install: 'add',
+  init: 'add',
+  uninstall: 'remove',
+  inspector: 'observe',
+}
+
 guardOutput()
 keepCompiled()
 void main(process.argv.slice(2)).then((code) => {
@@ -70,14 +83,14 @@ async function run([word, ...args]: readonly string[]): Promise<number> {
   if (started !== undefined && command.startsServer === false)
     throw new UsageError(`caduceus ${word} takes no -- command`)
   const { run: start } = await command.load()
-  return await start({ positionals, values: values as Invocation['values'], started })
+  return await start({ word, positionals, values: values as Invocation['values'], started })
 }
 
 function commandOf(word: string) {
   const command = Object.hasOwn(commands, word) ? commands[word] : undefined
   if (command !== undefined) return command
   throw new UsageError(
-    `${word} is no command${didYouMean(word, Object.keys(commands))}: run caduceus --help for all`,
+    `${word} is no command${didYouMean(word, Object.keys(commands), otherNames)}: run caduceus --help for all`,
   )
 }
 

@@ -150,12 +150,14 @@ export function readClientOptions(options: ClientOptions): ClientSettings {
 /** Options of a tree as they were read: its clock is a whole world. */
 export type TreeSettings = TreeOptions & LogOptions & { readonly clock: World }
 
+const example = 'startClient({ transport: http(address) })'
+
 /** Throws BAD_OPTION. */
 export function readStartOptions(options: StartClientOptions): {
   client: ClientSettings
   tree: TreeSettings
 } {
-  readFields(options, 'options', [...fields, ...treeFields])
+  readFields(options, 'options', [...fields, ...treeFields], '', example)
   const { clock, registry, unowned, onBlocked, blockedAfter, logger, logLevels, ...client } = options
   return { client: readClientOptions(client), tree: readTreeOptions(options) }
 }

@@ -1,5 +1,7 @@
 /** A command line as it was read. */
 export interface Invocation {
+  /** The command. */
+  readonly word: string
   readonly positionals: readonly string[]
   readonly values: Readonly<Record<string, string | boolean | readonly string[] | undefined>>
   /** What stands behind `--`: the command of a server, and its arguments. */

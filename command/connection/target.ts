@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import {
@@ -61,7 +62,7 @@ export async function readTarget(invocation: Invocation): Promise<Target> {
     throw new UsageError('a target is missing: a URL, the name of a server, or -- command arguments')
   if (/^[a-z]+:\/\//i.test(word))
     return { ...reachedBy({ url: word }, invocation), name: withoutQuery(word), others }
-  const found = findNamed(word, textOf(invocation, 'config'))
+  const found = findNamed(word, invocation, others)
   const values = new Map<string, string>()
   const entry = await filled(found, invocation, (value, name) => values.set(value, name))
   try {
@@ -140,7 +141,13 @@ export function filled(
   })
 }
 
-function findNamed(name: string, file: string | undefined): FoundServer {
+/** Whether it is a file with a program, such as `src/server.ts`. */
+function isProgram(name: string): boolean {
+  return /\.[cm]?[jt]s$/.test(name) && existsSync(name)
+}
+
+function findNamed(name: string, invocation: Invocation, others: readonly string[]): FoundServer {
+  const file = textOf(invocation, 'config')
   const problems: string[] = []
   const servers = findServers(surroundingsOf(), file, (problem) => problems.push(problem))
   const all = servers.filter((server) => server.name === name)
@@ -150,6 +157,10 @@ function findNamed(name: string, file: string | undefined): FoundServer {
     return found
   }
   if (all[0] !== undefined) throw new UsageError(`${name} is disabled in ${all[0].file}`)
+  if (isProgram(name))
+    throw new UsageError(
+      `${name} is a file, and no server: write caduceus ${[invocation.word, ...others].join(' ')} -- npx caduceus serve ${name} --stdio`,
+    )
   const names = [...new Set(servers.filter(({ isDisabled }) => !isDisabled).map((server) => server.name))]
   const known =
     names.length === 0

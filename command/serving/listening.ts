@@ -36,7 +36,10 @@ async function probe(host: string, port: number): Promise<void> {
   const { createServer } = process.getBuiltinModule('node:net')
   await new Promise<void>((resolve, reject) => {
     const probe = createServer().once('error', (cause: NodeJS.ErrnoException) => {
-      const why = cause.code === 'EADDRINUSE' ? 'the port is in use' : cause.message
+      const why =
+        cause.code === 'EADDRINUSE'
+          ? 'the port is in use: take another port, or 0 for a free one'
+          : cause.message
       const data = { host, port, code: cause.code }
       reject(
         new TransportError('LISTEN_FAILED', `cannot listen on ${host} port ${port}: ${why}`, { cause, data }),

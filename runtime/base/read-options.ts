@@ -14,6 +14,9 @@ export function orElse<T, Fallback>(read: Read<T>, fallback: Fallback): Read<T |
   return (value, field) => (value === undefined ? fallback : read(value, field))
 }
 
+/** Where options belong that are none here. */
+type OtherPlaces = { readonly [field: string]: string }
+
 /** Returns an option's value, or `fallback` for undefined. Throws BAD_OPTION. */
 type ReadOption<Value> = (value: unknown, field: string, fallback?: Value) => Value
 
@@ -36,16 +39,24 @@ export function optionReaders<Failure extends Error>(makeError: (field: string, 
   const readObject = reader('an object', isRecord)
 
   /**
-   * An object with known fields only; `prefix` precedes an unknown one in the error, and `example` is a call
-   * that has such an object.
+   * An object with known fields only; `prefix` precedes an unknown one in the error, `example` is a call that has
+   * such an object, and `elsewhere` says where other fields belong.
    */
-  function readFields(value: unknown, where: string, known: readonly string[], prefix = '', example = '') {
+  function readFields(
+    value: unknown,
+    where: string,
+    known: readonly string[],
+    prefix = '',
+    example = '',
+    elsewhere: OtherPlaces = {},
+  ) {
     if (example !== '' && !isRecord(value)) throw badOption(where, `an object, as in ${example}`, value)
     const given = readObject(value, where)
     const unknown = Object.keys(given).find((field) => !known.includes(field))
     if (unknown === undefined) return given
     const near = nearest(unknown, known)
-    const hint = near === undefined ? '' : ` (did you mean ${JSON.stringify(`${prefix}${near}`)}?)`
+    const meant = near === undefined ? '' : ` (did you mean ${JSON.stringify(`${prefix}${near}`)}?)`
+    const hint = Object.hasOwn(elsewhere, unknown) ? ` (${elsewhere[unknown]})` : meant
     throw badOption(`${prefix}${unknown}`, `an option among ${known.join(', ')}${hint}`, unknown)
   }
 
@@ -58,9 +69,10 @@ export function optionReaders<Failure extends Error>(makeError: (field: string, 
     table: Table,
     where?: string,
     example?: string,
+    elsewhere?: OtherPlaces,
   ): ReadWith<Table> {
     const prefix = where === undefined ? '' : `${where}.`
-    const given = readFields(options, where ?? 'options', Object.keys(table), prefix, example)
+    const given = readFields(options, where ?? 'options', Object.keys(table), prefix, example, elsewhere)
     const read = Object.entries(table).map(([name, reader]) => [
       name,
       reader(given[name], `${prefix}${name}`),

@@ -47,6 +47,7 @@ export function childSpec<State, Input, Calls extends Handlers<State>, Casts ext
   checkBehaviour(behaviour)
   const [input, given = {}] = args
   checkOverrides(behaviour.name, given)
+  if (args.length === 1) checkInput(behaviour.name, behaviour.definition.init, input)
   const { name, startTimeout, ...overrides } = given
   const start = (ctx: ActorContext): Promise<ProcessRef> =>
     ctx.start(behaviour, ...([input, { name, startTimeout }] as StartArgs<Input>))
@@ -59,6 +60,14 @@ export function childSpec<State, Input, Calls extends Handlers<State>, Casts ext
 }
 
 const overridden = ['id', 'restart', 'shutdown', 'type', 'significant', ...startFields]
+
+/** Overrides are no input, where `init` takes none. */
+function checkInput(name: string, init: { readonly length: number }, input: unknown): void {
+  if (init.length > 0 || typeof input !== 'object' || input === null) return
+  const given = Object.keys(input)
+  if (given.length > 0 && given.every((field) => overridden.includes(field)))
+    throw bad(name, 'input', 'none, as in childSpec(actor, undefined, { name })', input)
+}
 
 function checkOverrides(id: string, overrides: ChildOverrides): void {
   if (typeof overrides !== 'object' || overrides === null) throw bad(id, 'overrides', 'an object', overrides)

@@ -107,10 +107,10 @@ export class Questions {
 
   async #once<Answer>(key: string, way: Way, question: object, ask: () => Promise<Answer>): Promise<Answer> {
     if (typeof key !== 'string' || key === '') {
-      const call = way === 'roots' ? "roots('where')" : `${way}('what', { ... })`
-      throw readersOf(way).badOption('key', `a non-empty string first, as in ctx.${call}`, key)
+      throw readersOf(way).badOption('key', `a non-empty string first, as in ${examples[way]}`, key)
     }
-    if (!isObject(question)) throw readersOf(way).badOption('question', 'an object', question)
+    if (!isObject(question))
+      throw readersOf(way).badOption('question', `an object behind the key, as in ${examples[way]}`, question)
     const text = textOf(question)
     const [before, known] = [this.#asked.get(key), this.#answers.get(key)]
     if (before !== undefined && (before.way !== way || (known !== undefined && before.text !== text)))
@@ -157,6 +157,11 @@ function textOf(question: object): string | undefined {
   }
 }
 
+const examples = {
+  elicit: "ctx.elicit('name', { message, form })",
+  sample: "ctx.sample('summary', { messages, maxTokens })",
+  roots: "ctx.roots('where')",
+}
 const elicitationFields = ['message', 'form', 'requestedSchema', 'mode', 'url', 'elicitationId']
 const elicitationAliases = {
   schema: 'form',
@@ -166,6 +171,9 @@ const elicitationAliases = {
 
 function toElicitation(question: Elicitation, newId: () => string): Params<'elicitation/create'> {
   const unknown = Object.keys(question).find((field) => !elicitationFields.includes(field))
+  // a schema, or fields alone
+  if (unknown !== undefined && !('message' in question))
+    throw readersOf('elicit').badOption('question', '{ message, form } as the second argument', question)
   if (unknown !== undefined) {
     const expected = among('a field', elicitationFields, unknown, elicitationAliases)
     throw readersOf('elicit').badOption(unknown, expected, unknown)

@@ -31,6 +31,7 @@ import {
 } from './ask.js'
 import { DeferredAnswer } from './deferred-answer.js'
 import type { Form, FormAnswer } from './form.js'
+import { refuseOtherNames } from './other-names.js'
 import { checkAllowed } from './scopes.js'
 import { AskError, ServerError, ToolError, optionError } from '../base/errors.js'
 import { PeerFacts, type RequestFacts, type TransportFacts } from './request-facts.js'
@@ -127,6 +128,10 @@ export class ToolContext {
   #questions: Questions | undefined
   #transport: TransportFacts | undefined
   #progress = Number.NEGATIVE_INFINITY
+
+  static {
+    refuseOtherNames(ToolContext.prototype)
+  }
 
   constructor(scope: RequestScope) {
     this.#scope = scope

@@ -104,8 +104,10 @@ export function readComponent<Name>(
   readonly common: ComponentDefinition<Name>
   readonly handle: ComponentHandler
 } {
-  const { bad, readObject } = definitionReaders(kind)
-  const given = readObject(options, 'options')
+  const { bad } = definitionReaders(kind)
+  if (!isObject(options))
+    throw bad('options', `an object, as in ${makerOf(kind)}({ ${key}, ${handler} })`, options)
+  const given: Readonly<Record<string, unknown>> = options
   const { [key]: unique, name, timeout, title, description, icons, meta, scopes, session } = given
   if (!fits(unique)) throw bad(key, expected, unique)
   const read = definitionReaders(aboutNamed(kind, unique))
@@ -126,6 +128,11 @@ export function readComponent<Name>(
   const handle =
     isolated === undefined ? read.readFunction(given[handler], handler).bind(options) : runner(isolated)
   return { read, common, handle: handle as ComponentHandler }
+}
+
+/** `defineResourceTemplate` for `resource template`. */
+function makerOf(kind: string): string {
+  return `define${kind.replace(/(?:^| )(\w)/g, (_, first: string) => first.toUpperCase())}`
 }
 
 /** Reads where a handler runs. Throws BAD_DEFINITION, also for a module that is not there. */

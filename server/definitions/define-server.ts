@@ -144,8 +144,10 @@ const fields = new Set([
 export function defineServer<const Tools extends AnyTools = readonly []>(
   options: ServerDefinitionOptions & { readonly tools?: Tools },
 ): ServerDefinition<ServedBy<Tools>> {
-  const { readObject, readText } = definitionReaders('server')
-  const given = readObject(options, 'options')
+  const { bad, readText } = definitionReaders('server')
+  if (!isObject(options))
+    throw bad('options', 'an object, as in defineServer({ name, version, tools: [...] })', options)
+  const given: Readonly<Record<string, unknown>> = { ...options }
   const name = readText(given.name, 'name')
   const read = definitionReaders(aboutNamed('server', name))
   read.checkFields(given, fields)
@@ -201,7 +203,11 @@ function readComponents<Component>(
   const known = new Set<unknown>()
   const all = Object.entries(components).map(([own, component]) => {
     const field = isList ? `${kind}[${own}]` : `${kind}.${own}`
-    if (!is(component)) throw bad(field, `what ${maker} returns`, component)
+    if (!is(component)) {
+      const [other] = Object.entries(kinds).find((each) => each[1].is(component)) ?? []
+      const hint = other === undefined ? '' : ` (put this one into ${other})`
+      throw bad(field, `what ${maker} returns${hint}`, component)
+    }
     const named = isList ? component : namedBy(component, own)
     if (named.name === undefined) {
       const title = component.title ?? component.description

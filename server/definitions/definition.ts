@@ -17,6 +17,8 @@ export function definitionReaders(about: string) {
   function checkFields(options: object, fields: ReadonlySet<string>): void {
     for (const field of Object.keys(options)) {
       if (fields.has(field)) continue
+      if (Object.hasOwn(elsewhere, field))
+        throw bad(field, `a field among ${[...fields].join(', ')} (${elsewhere[field]})`, field)
       const own = Object.entries(ownAliases).flatMap(([key, names]) => (fields.has(key) ? [names] : []))
       const known = among('a field', [...fields], field, Object.assign({ ...aliases }, ...own))
       throw bad(field, known, field)
@@ -61,6 +63,15 @@ type Given<Fields> = {
 export function given<Fields extends object>(fields: Fields): Given<Fields> {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never
 }
+
+/** What other libraries have here, and where it is. */
+const elsewhere: { readonly [field: string]: string } = Object.freeze({
+  auth: 'it belongs to serveHttp({ auth })',
+  middleware: 'defineServer has handleRequest',
+  middlewares: 'defineServer has handleRequest',
+  lifespan: 'defineServer has session.init; open once for the program what all sessions share',
+  tags: 'put them into meta of a component',
+})
 
 /** What other libraries call these fields. */
 const aliases = Object.freeze({

@@ -229,10 +229,17 @@ function readSource({ bad }: DefinitionReaders, source: UpstreamSource): Upstrea
     if (name === '') throw bad('clients', 'names of servers as keys', name)
     if (typeof entry === 'function' || isUpstream(entry)) continue
     if (!isObject(entry) || typeof entry.start !== 'function')
-      throw bad(field, 'a client, a function that starts one, or { start }', entry)
+      throw bad(field, `a client, a function that starts one, or { start }${hintFor(entry)}`, entry)
     readStarted(field, entry)
   }
   return source
+}
+
+function hintFor(entry: unknown): string {
+  const isDefinition = isObject(entry) && entry.kind === 'server'
+  return isDefinition
+    ? ' (of a definition: a client of it over memory(); or defineServer({ tools: [...a.tools, ...b.tools] }))'
+    : ''
 }
 
 /** Throws BAD_DEFINITION, naming the field. */

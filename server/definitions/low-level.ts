@@ -18,12 +18,15 @@ export type NotificationHandler<Context = NoticeContext> = (
   ctx: Context,
 ) => unknown
 
+/** No promise of nothing, which is an object, too: a `return` is missing there. */
+type Immediately = object & { readonly then?: never }
+
 /** Answers a request with a result of the protocol. `next` is the server's own answer, result or error. */
 export type RequestHandler<Context = ToolContext> = (
   request: RequestFacts,
   ctx: Context,
   next: () => Promise<object>,
-) => object | Promise<object>
+) => Immediately | Promise<object>
 
 /** What authors can answer below tools, resources and prompts. */
 export interface LowLevelOptions<Context = ToolContext, Notice = NoticeContext> {

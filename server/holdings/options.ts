@@ -230,6 +230,15 @@ const readers = {
 /** The fields of ServerOptions. */
 export const serverFields: readonly string[] = Object.keys(readers)
 
+/** Options of listeners that are given to servers. */
+export const listenerFields = Object.freeze({
+  auth: 'it belongs to serveHttp({ auth })',
+  authenticate: 'it belongs to serveHttp({ authenticate })',
+  port: 'it belongs to serveHttp({ port })',
+  host: 'it belongs to serveHttp({ host })',
+  path: 'it belongs to serveHttp({ path })',
+})
+
 const example = 'startServer(definition, { transport: serveStdio() })'
 
 /** Reads the options of a server. Throws BAD_DEFINITION, or BAD_OPTION that names the field. */
@@ -242,7 +251,7 @@ export function readServerOptions(
     const problem = `expected what defineServer returns, got ${show(definition)}`
     throw new ServerError('BAD_DEFINITION', problem, { data: { field: 'definition' } })
   }
-  const read = readOptions(options, readers, undefined, example)
+  const read = readOptions(options, readers, undefined, example, listenerFields)
   const { transport, initArg, engine } = read
   if (initArg !== undefined && definition.session?.init === undefined)
     throw bad('initArg', 'nothing, as the definition has no session.init to be given it', initArg)

@@ -11,6 +11,7 @@ import {
   readLimits,
   readTimeouts,
   readTransport,
+  listenerFields,
   serverFields,
   type ServerOptions,
 } from '../holdings/options.js'
@@ -44,7 +45,7 @@ export type ProcessesSettings = ReturnType<typeof readProcessesOptions>
 /** Reads what is for the parent; the rest is for the nodes, which read it. Throws BAD_OPTION. */
 export function readProcessesOptions(module: URL, options: ProcessesOptions) {
   const example = 'startServer(module, { transport: serveHttp({ port: 3000 }), processes: 4 })'
-  readFields(options, 'options', [...serverFields, ...ownFields], '', example)
+  readFields(options, 'options', [...serverFields, ...ownFields], '', example, listenerFields)
   const { transport, processes, env, execArgv, memory, blockedTimeout, engine: given, ...server } = options
   if (module.protocol !== 'file:' || !existsSync(fileURLToPath(module)))
     throw bad(

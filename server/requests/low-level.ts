@@ -66,7 +66,9 @@ export function planOwned(
         if (planned instanceof McpError) throw planned
         return 'text' in planned ? planned.result : planned.run(ctx)
       }
-      const result = objectFrom(`handleRequest: ${method}`, await handle(ctx.request, ctx, next))
+      const returned: unknown = await handle(ctx.request, ctx, next)
+      if (returned === undefined && isMethod(method)) throw nothingFrom(method)
+      const result = objectFrom(`handleRequest: ${method}`, returned)
       return isMethod(method) ? checkSentResult(method, result) : result
     },
     timedOut: (ms) => work?.timedOut(ms) ?? noAnswerIn(ms, `answering ${method.slice(0, 100)}`),
@@ -84,6 +86,12 @@ function attempt(plan: () => Immediate | Work): Immediate | Work | McpError {
     if (error instanceof McpError && unknown.has(error.code)) return error
     throw error
   }
+}
+
+/** No result of these methods is empty. */
+function nothingFrom(method: string): ServerError {
+  const problem = `handleRequest: ${method} returned nothing: return a result, or the server's own: return next()`
+  return new ServerError('BAD_RESULT', problem)
 }
 
 function objectFrom(about: string, result: unknown): JsonObject {

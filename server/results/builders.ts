@@ -221,5 +221,6 @@ function base64Of(data: unknown): string {
   if (data instanceof Uint8Array)
     return Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString('base64')
   if (typeof data === 'string' && data.length % 4 === 0 && /^[A-Za-z\d+/]*={0,2}$/.test(data)) return data
-  throw new ServerError('BAD_RESULT', `data: expected bytes or their base64, got ${show(data)}`)
+  const hint = typeof data === 'string' ? ': of a file, await readFile(path)' : ''
+  throw new ServerError('BAD_RESULT', `data: expected bytes or their base64, got ${show(data)}${hint}`)
 }

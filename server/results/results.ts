@@ -76,6 +76,10 @@ export function toToolResult(tool: string, given: unknown): CallToolResult {
   const returned = built(given)
   if (returned === undefined) return { content: [] }
   if (typeof returned === 'string') return { content: [text(checkText(tool, returned))] }
+  if (isNoText(returned)) {
+    const problem = `tool ${show(tool)} returned ${show(returned)}, which is no text: return String(...) or json(...), or describe the value with output`
+    throw new ServerError('BAD_RESULT', problem)
+  }
   const result = Array.isArray(returned) || isBlock(returned) ? { content: [returned].flat() } : returned
   return check('tools/call', `tool ${show(tool)}`, result)
 }
@@ -108,6 +112,10 @@ export function toReadResult(
   if (isObject(returned) && 'contents' in returned) return check('resources/read', about, returned)
   const contents = [returned].flat().map((part) => {
     const content = toContents(part)
+    if (isObject(content) && !(content instanceof Promise) && !('text' in content) && !('blob' in content)) {
+      const problem = `${about} returned ${show(part)}, which has neither text nor blob: resourceResult().json(value)`
+      throw new ServerError('BAD_RESULT', problem)
+    }
     return isObject(content) ? { uri, ...(mimeType !== undefined && { mimeType }), ...content } : content
   })
   return check('resources/read', about, { contents })
@@ -166,6 +174,12 @@ function fitting(
   const problems = parsed.issues.map(({ path, message }) => `${path === '' ? 'value' : path}: ${message}`)
   const problem = `tool ${show(tool)} returned what its output does not allow: ${problems.join('; ')}`
   throw new ServerError('BAD_RESULT', problem, { data: { issues: parsed.issues } })
+}
+
+/** A value, or a list of values, where a text was expected. */
+function isNoText(returned: unknown): boolean {
+  const isValue = (one: unknown) => typeof one !== 'object' || one === null || one instanceof Date
+  return isValue(returned) || (Array.isArray(returned) && returned.length > 0 && returned.every(isValue))
 }
 
 function isBlock(value: unknown): boolean {

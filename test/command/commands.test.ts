@@ -5,7 +5,7 @@ import * as assert from 'uvu/assert'
 import { serveHttp, startServer } from 'caduceus'
 import { inRoot } from '../support/root.js'
 import { suite, type TestContext } from '../support/suite.js'
-import { caduceus, newHome, overStdio } from './_caduceus.js'
+import { caduceus, newHome, overStdio, serverFile } from './_caduceus.js'
 import { definition } from './_server.js'
 
 const test = suite('caduceus', { timeout: 20_000 })
@@ -112,6 +112,13 @@ test(
       [['call', url, 'add', 'a=1', 'b=x'], 'b: expected number, got x'],
       [['call', url, 'echo', 'mesage=1'], 'echo has no argument mesage (did you mean "message"?)'],
       [['call', url, 'add', '{"a":1'], 'the arguments: no JSON'],
+      [['run', 'x.js'], 'run is no command (did you mean "serve"?)'],
+      [['install'], 'install is no command (did you mean "add"?)'],
+      [['inspect'], 'inspect is no command (did you mean "list"?)'],
+      [
+        ['call', serverFile, 'add', 'a=1'],
+        `_server.js is a file, and no server: write caduceus call add a=1 -- npx caduceus serve ${serverFile} --stdio`,
+      ],
       [['list', 'files'], 'files is no server; no file of a host has a server'],
       [['list', '--', 'no-such-program-here'], 'no-such-program-here'],
       [['list', url, '--era', 'new'], '--era: expected auto, modern or handshake, got new'],

@@ -332,7 +332,7 @@ test('several programs that change a file at once lose nothing', async (t) => {
 test('a file that another program changes meanwhile is not overwritten', async (t) => {
   const { home, file, read } = place(t, '{"mcpServers":{}}')
   const theirs = '{"mcpServers":{"c":{"command":"c"}}}'
-  const invocation = { positionals: [], values: { file }, started: undefined }
+  const invocation = { word: 'add', positionals: [], values: { file }, started: undefined }
   const edited = editFile(invocation, (text = '') => {
     writeFileSync(file, theirs)
     return withValue(text, file, ['mcpServers', 'b'], { command: 'b' })

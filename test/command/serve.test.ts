@@ -113,7 +113,10 @@ test('a port that is taken is reported in one line', async (t) => {
   const { port } = other.address() as AddressInfo
   for (const args of [['module.mjs'], ['module.mjs', '--processes', '2'], ['mcp.json']]) {
     const { code, out, err } = await caduceus(t, ['serve', ...args, '--http', String(port)], { home })
-    assert.is(err, `caduceus: cannot listen on 127.0.0.1 port ${port}: the port is in use\n`)
+    assert.is(
+      err,
+      `caduceus: cannot listen on 127.0.0.1 port ${port}: the port is in use: take another port, or 0 for a free one\n`,
+    )
     assert.equal([code, out], [1, ''])
   }
 })
@@ -186,7 +189,10 @@ for (const [about, more, path] of [
     assert.is((await client.callTool('say')).text, 'second')
     await client.close()
     const taken = await caduceus(t, ['dev', 'server.mjs'], { home })
-    assert.is(taken.err, `caduceus: cannot listen on 127.0.0.1 port ${port}: the port is in use\n`)
+    assert.is(
+      taken.err,
+      `caduceus: cannot listen on 127.0.0.1 port ${port}: the port is in use: take another port, or 0 for a free one\n`,
+    )
     const asked = await caduceus(t, ['dev', 'server.mjs', '--host', '127.0.0.1'], { home })
     assert.equal([asked.code, asked.err.includes('leave --host out')], [2, true], asked.err)
     assert.is(await stop(), 0)

@@ -109,6 +109,12 @@ export const mistakesOfTransports: readonly Mistake[] = [
     ({ url }) => startClient({ transport: url as never }),
   ],
   [
+    'an address in place of options',
+    'BAD_OPTION',
+    ['options: expected an object, as in startClient({ transport: http(address) }), got "http'],
+    ({ url }) => startClient(url as never),
+  ],
+  [
     'the transport of a server',
     'BAD_OPTION',
     ['transport: ', 'not what a server listens with'],

@@ -7,9 +7,11 @@ import {
   defineTool,
   field,
   files,
+  gateway,
   serveHttp,
   startServer,
 } from 'caduceus'
+import { github } from 'caduceus/transports'
 
 /** A program with a mistake, and what its author is told: where it is, what was wrong, and what to do. */
 export type Mistake = readonly [name: string, program: () => unknown, told: readonly RegExp[]]
@@ -181,6 +183,71 @@ export const definitions: readonly Mistake[] = [
     'an icon comes from http',
     () => defineTool({ name: 'add', icons: [{ src: 'http://a/b.png' }], run }),
     [/tool "add": icons\[0\]\.src: /, /expected a uri with https: or data:/],
+  ],
+]
+
+/** What is called, or stands, elsewhere in other libraries. */
+export const elsewhere: readonly Mistake[] = [
+  [
+    'a server has middleware',
+    () => defineServer(any({ ...server, middleware: [] })),
+    [/server "s": middleware: expected a field among .* \(defineServer has handleRequest\)/],
+  ],
+  [
+    'a server has a lifespan',
+    () => defineServer(any({ ...server, lifespan: run })),
+    [/server "s": lifespan: .*\(defineServer has session\.init; open once/],
+  ],
+  [
+    'a tool has tags',
+    () => defineTool(any({ name: 'add', tags: ['math'], run })),
+    [/tool "add": tags: .*\(put them into meta/],
+  ],
+  [
+    'a server has the sign-in',
+    () => defineServer(any({ ...server, auth: {} })),
+    [/server "s": auth: .*\(it belongs to serveHttp\(\{ auth \}\)\)/],
+  ],
+  [
+    'a start has the sign-in',
+    () => startServer(defineServer(server), any({ transport: serveHttp(), auth: {} })),
+    [/^auth: expected an option among .* \(it belongs to serveHttp\(\{ auth \}\)\)/],
+  ],
+  [
+    'a provider stands alone as the sign-in',
+    () => serveHttp(any({ auth: github({ clientId: 'a', clientSecret: 'b' }) })),
+    [/auth: expected of a provider signIn\(\{ with: github\(\.\.\.\), resource \}\)/],
+  ],
+  [
+    'a template stands among the resources',
+    () =>
+      defineServer({
+        ...server,
+        resources: [any(defineResourceTemplate({ name: 't', uriTemplate: 'a:{b}', read: run }))],
+      }),
+    [/resources\[0\]: expected what defineResource returns \(put this one into resourceTemplates\)/],
+  ],
+  [
+    'the name of a tool comes before it',
+    () => defineTool(any('add' as never)),
+    [/tool: options: expected an object, as in defineTool\(\{ name, run \}\), got "add"/],
+  ],
+  [
+    'the uri of a template comes before it',
+    () => defineResourceTemplate(any('a:{b}' as never)),
+    [/options: expected an object, as in defineResourceTemplate\(\{ uriTemplate, read \}\), got "a:\{b\}"/],
+  ],
+  [
+    'the name of a server comes before it',
+    () => defineServer(any('s' as never)),
+    [/server: options: expected an object, as in defineServer\(\{ name, version, tools/],
+  ],
+  [
+    'a definition stands behind a gateway',
+    () => gateway({ w: any(defineServer(server)) }),
+    [
+      /clients\.w: expected a client, .*a client of it over memory\(\); or defineServer\(\{ tools: \[\.\.\.a\.tools/,
+    ],
   ],
 ]
 

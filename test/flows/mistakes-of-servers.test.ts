@@ -1,12 +1,21 @@
 import * as assert from 'uvu/assert'
-import { createApp, defineServer, defineTool, field, McpError, type ToolContext } from 'caduceus'
+import {
+  createApp,
+  defineResource,
+  defineServer,
+  defineTool,
+  field,
+  McpError,
+  type ToolContext,
+  toolResult,
+} from 'caduceus'
 import { connect } from 'caduceus/testing'
 import { suite } from '../support/suite.js'
-import { any, definitions, server, starts } from './_server-mistakes.js'
+import { any, definitions, elsewhere, server, starts } from './_server-mistakes.js'
 
 const test = suite('flows/mistakes-of-servers')
 
-for (const [name, program, told] of [...definitions, ...starts]) {
+for (const [name, program, told] of [...definitions, ...elsewhere, ...starts]) {
   test(`an author learns at once that ${name}`, async () => {
     const message = await Promise.resolve()
       .then(program)
@@ -31,7 +40,18 @@ const calls: readonly (readonly [
     () => ({ sum: 3 }),
     [/tool "x" returned no result/, /got an object with keys \[sum\]/, /describe the value with output/],
   ],
-  ['it returns a number', () => 42, [/tool "x" returned no result/, /got 42/, /a string, content blocks/]],
+  [
+    'it returns a number',
+    () => 42,
+    [/tool "x" returned 42, which is no text: return String\(\.\.\.\) or json\(\.\.\.\), or .* output$/],
+  ],
+  ['it returns a day', () => new Date(0), [/tool "x" returned .*, which is no text: /]],
+  ['it returns a list of texts', () => ['x'], [/tool "x" returned an array of 1, which is no text: /]],
+  [
+    'it gives a path for a picture',
+    () => toolResult().image('/tmp/x.png', 'image/png'),
+    [/data: expected bytes or their base64, got "\/tmp\/x\.png": of a file, await readFile\(path\)/],
+  ],
   [
     'it returns a block of no kind',
     () => ({ type: 'user', name: 'Ada' }),
@@ -65,7 +85,32 @@ const calls: readonly (readonly [
   [
     'it asks without a key',
     (ctx) => ctx.elicit(any(question), any({})),
-    [/elicit: key: expected a non-empty string first/, /ctx\.elicit\('what'/],
+    [/elicit: key: expected a non-empty string first/, /ctx\.elicit\('name', \{ message, form \}\)/],
+  ],
+  [
+    'it asks without a question',
+    (ctx) => ctx.elicit('Name?', any(undefined as never)),
+    [/elicit: question: expected an object behind the key, as in ctx\.elicit\('name', \{ message, form \}\)/],
+  ],
+  [
+    'it samples without a question',
+    (ctx) => ctx.sample('text', any(undefined as never)),
+    [/sample: question: expected an object behind the key, as in ctx\.sample\('summary', \{ messages, maxT/],
+  ],
+  [
+    'it asks by a schema alone',
+    (ctx) => ctx.elicit('Name?', any(field.group({ name: field.string() }))),
+    [/elicit: question: expected \{ message, form \} as the second argument/],
+  ],
+  [
+    'it logs as elsewhere',
+    (ctx) => (ctx as unknown as { info(text: string): void }).info('x'),
+    [/ctx\.info: write ctx\.log\('info', data\), with logging: true/],
+  ],
+  [
+    'it tells of progress as elsewhere',
+    (ctx) => (ctx as unknown as { report_progress(n: number): void }).report_progress(1),
+    [/ctx\.report_progress: write ctx\.progress\(1, 10\)/],
   ],
   [
     'it asks by a form of another name',
@@ -102,6 +147,31 @@ for (const [name, work, told] of calls) {
     for (const part of told) assert.match(text, part)
   })
 }
+
+test('an author learns that a handler of requests returns nothing', async () => {
+  const definition = defineServer({
+    ...server,
+    tools: [defineTool({ name: 'x', run: () => 'done' })],
+    handleRequest: any(async (_request: unknown, _ctx: unknown, next: () => Promise<object>) => {
+      await next()
+    }) as never,
+  })
+  await using pair = await connect(definition)
+  const { text } = await pair.client.callTool('x')
+  assert.match(text, /handleRequest: tools\/call returned nothing: .*: return next\(\)/)
+})
+
+test('an author learns that a resource returns a value', async () => {
+  const wrong = defineResource({ uri: 'a:b', name: 'r', read: () => any({ a: 1 }) })
+  await using pair = await connect(defineServer({ ...server, resources: [wrong] }))
+  const told = await pair.client
+    .readResource('a:b')
+    .catch(({ message, data }: McpError) => message + JSON.stringify(data))
+  assert.match(
+    String(told),
+    /returned an object with keys \[a\], which has neither text nor blob: resourceResult\(\)\.json\(value\)/,
+  )
+})
 
 test('an author learns in a test which output field does not fit', async () => {
   const wrong = defineTool({

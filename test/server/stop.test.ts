@@ -67,7 +67,11 @@ test('a port in use fails the start with LISTEN_FAILED at once', async (t) => {
   const error = await start.catch((reason) => reason)
   assert.equal(
     [error.name, error.code, error.message],
-    ['TransportError', 'LISTEN_FAILED', `cannot listen on 127.0.0.1 port ${first.port}: the port is in use`],
+    [
+      'TransportError',
+      'LISTEN_FAILED',
+      `cannot listen on 127.0.0.1 port ${first.port}: the port is in use: take another port, or 0 for a free one`,
+    ],
   )
   assert.is(error.data.code, 'EADDRINUSE')
 })

@@ -137,6 +137,15 @@ defineServer({
   },
 })
 
+defineServer({
+  name: 'forgetful',
+  version: '1',
+  // @ts-expect-error no return
+  handleRequest: async (_request, _ctx, next) => {
+    await next()
+  },
+})
+
 // An app knows its author's types of user, session and assigns.
 interface User {
   readonly id: string

@@ -1,7 +1,7 @@
 import { badOption, orElse, readOptions } from '../base/read-option.js'
 import { readDPoP } from './dpop.js'
 import { jwt } from './jwt.js'
-import { authReaders, type AuthSettings, authSettings, ownSettings } from './options.js'
+import { authReaders, type AuthSettings, authSettings, checkNoProvider, ownSettings } from './options.js'
 import { OwnServer } from './own-server.js'
 
 const readers = { ...authReaders, dpop: orElse(readDPoP, undefined) }
@@ -12,6 +12,7 @@ export function readListenerAuth(options: unknown): AuthSettings {
     const own = OwnServer.parts(options)
     return ownSettings(own, own.dpop && readDPoP(own.dpop, 'dpop'))
   }
+  checkNoProvider(options)
   const { verify: given, ...read } = readOptions(options, readers, 'auth')
   const [issuer = ''] = read.authorizationServers
   if (given === undefined && read.authorizationServers.length > 1)

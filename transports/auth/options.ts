@@ -66,11 +66,18 @@ export function readVerifiedAuth(options: unknown): AuthSettings {
   }
   if (isObject(options) && options.dpop !== undefined)
     throw badOption('auth.dpop', 'nothing: mount() has it', options.dpop)
+  checkNoProvider(options)
   const read = readOptions(options, authReaders, 'auth')
   const { verify } = read
   if (verify === undefined)
     throw badOption('auth.verify', 'what jwt({ issuer }) or introspection() returns, or a function', verify)
   return authSettings({ ...read, verify, dpop: undefined })
+}
+
+/** What `github()` and its like return says who users are: `signIn` makes tokens of that. */
+export function checkNoProvider(options: unknown): void {
+  if (isObject(options) && typeof options.name === 'string' && !('resource' in options))
+    throw badOption('auth', 'of a provider signIn({ with: github(...), resource })', options)
 }
 
 type ReadAuth = Omit<ReadWith<typeof authReaders>, 'verify'> & Pick<AuthSettings, 'verify' | 'dpop'>

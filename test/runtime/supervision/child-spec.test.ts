@@ -2,7 +2,7 @@ import * as assert from 'uvu/assert'
 import {
   type ChildSpec,
   childSpec,
-  type defineActor,
+  defineActor,
   dynamicSupervisorSpec,
   type RuntimeError,
   type Shutdown,
@@ -55,6 +55,16 @@ test('OTP-2 the defaults are permanent, worker and 5000 ms, for a supervisor inf
     significant: false,
   }
   assert.equal(readChildSpec({ id, start, type: 'supervisor' }), supervisor)
+})
+
+test('overrides in the place of the input are told, where there is no input', () => {
+  const idle = defineActor({ name: 'idle', init: () => ({}) })
+  const error = thrown(() => childSpec(idle, { name: 'database' }))
+  assert.is(error.code, 'BAD_SPEC')
+  assert.match(error.message, /input: expected none, as in childSpec\(actor, undefined, \{ name \}\)/)
+  childSpec(idle, undefined, { name: 'database' })
+  // it may be an input
+  childSpec(defineActor({ name: 'named', init: ({ name }: { name: string }) => ({ name }) }), { name: 'a' })
 })
 
 test('OTP-3 a behaviour makes its own spec, which can be overridden field by field', () => {

@@ -121,9 +121,12 @@ test('a question without a key, or with an unknown field, says what was expected
   )
   assert.match(
     key,
-    /^elicit: key: expected a non-empty string first, as in ctx\.elicit\('what', \{ \.\.\. \}\), got an/,
+    /^elicit: key: expected a non-empty string first, as in ctx\.elicit\('name', \{ message, form \}\), got an/,
   )
-  assert.match(question, /^elicit: question: expected an object, got undefined$/)
+  assert.match(
+    question,
+    /^elicit: question: expected an object behind the key, as in ctx\.elicit\(.*\), got undefined$/,
+  )
   assert.match(field, /^elicit: fields: expected a field among .* \(did you mean "form"\?\)/)
   assert.match(empty, /^sample: key: expected a non-empty string first/)
 })

@@ -17,7 +17,12 @@ const server = { name: 's', version: '1' }
 
 type Define = (options: never) => unknown
 const bad: [Define, unknown, string, RegExp][] = [
-  [defineResource, null, 'options', /^resource: options: expected an object, got null$/],
+  [
+    defineResource,
+    null,
+    'options',
+    /^resource: options: expected an object, as in defineResource\(\{ uri, read \}\), got null$/,
+  ],
   [
     defineResource,
     { ...resource, uri: 'no uri' },

@@ -8,7 +8,7 @@ const test = suite('server definitions')
 const run = () => 'done'
 
 const badTools: [object | null, string, RegExp][] = [
-  [null, 'options', /^tool: options: expected an object, got null$/],
+  [null, 'options', /^tool: options: expected an object, as in defineTool\(\{ name, run \}\), got null$/],
   [{ name: '', run }, 'name', /^tool: name: expected 1 to 128 letters, digits, _, - and \., got ""$/],
   [{ name: 'a b', run }, 'name', /got "a b"$/],
   [{ name: 'a'.repeat(129), run }, 'name', /^tool: name/],
@@ -63,7 +63,7 @@ test('annotations are a title and hints', () => {
 })
 
 const badServers: [object | null, string, RegExp][] = [
-  [null, 'options', /^server: options: expected an object, got null$/],
+  [null, 'options', /^server: options: expected an object, as in defineServer\(.*\), got null$/],
   [{ version: '1' }, 'name', /^server: name: expected a non-empty string, got undefined$/],
   [{ name: 's' }, 'version', /^server "s": version: expected a non-empty string, got undefined$/],
   [{ name: 's', version: '1', tool: [] }, 'tool', /^server "s": tool: expected a field among name, version/],

@@ -132,7 +132,8 @@ test('a tool may return text, blocks, a whole result or nothing, and nothing els
     assert.throws(
       () => toToolResult('x', bad),
       (error: ServerError) =>
-        error.code === 'BAD_RESULT' && /^tool "x" returned no result: /.test(error.message),
+        error.code === 'BAD_RESULT' &&
+        /^tool "x" returned (no result: |.*, which is no text: )/.test(error.message),
     )
   }
 })
@@ -141,7 +142,10 @@ const asked = { uri: 'x:a', mimeType: undefined }
 const badResults: [() => unknown, RegExp][] = [
   [() => toReadResult(asked, 7), /^resource "x:a" returned no result: expected a string, bytes, contents/],
   [() => toReadResult(asked, { contents: 'x' }), /contents: expected an array/],
-  [() => toReadResult(asked, { uri: 'x:a' }), /contents\[0\]/],
+  [
+    () => toReadResult(asked, { uri: 'x:a' }),
+    /^resource "x:a" returned an object with keys \[uri\], which has neither text nor blob: resourceResult\(\)/,
+  ],
   [() => toPromptResult({ name: 'p', description: undefined }, undefined), /^prompt "p" returned no result/],
   [() => toPromptResult({ name: 'p', description: undefined }, [{ role: 'robot' }]), /messages\[0\]/],
 ]

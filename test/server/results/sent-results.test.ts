@@ -71,7 +71,7 @@ test('prompts and resources cannot send invalid content either', () => {
   )
   assert.throws(() => toReadResult(asked, { blob: '?' }), isBad('.contents[0].blob: expected base64'))
   assert.throws(() => toReadResult(asked, { text: 5 }), isBad('.contents[0].text: expected a string'))
-  assert.throws(() => toReadResult(asked, { mimeType: 'text/plain' }), isBad('.contents[0].text'))
+  assert.throws(() => toReadResult(asked, { mimeType: 'text/plain' }), isBad('neither text nor blob'))
 })
 
 test('valid results are sent unchanged', () => {

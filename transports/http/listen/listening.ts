@@ -41,7 +41,10 @@ export function urlOf(
 function begin(server: Server, { port, host }: ListenAddress): Promise<void> {
   return new Promise((resolve, reject) => {
     const failed = (cause: NodeJS.ErrnoException): void => {
-      const why = cause.code === 'EADDRINUSE' ? 'the port is in use' : cause.message
+      const why =
+        cause.code === 'EADDRINUSE'
+          ? 'the port is in use: take another port, or 0 for a free one'
+          : cause.message
       const data = { host, port, code: cause.code }
       const message = `cannot listen on ${host} port ${port}: ${why}`
       reject(new TransportError('LISTEN_FAILED', message, { cause, data }))
