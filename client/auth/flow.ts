@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../protocol/wire/json.js'
+import { isObject, type JsonObject } from '../../protocol/wire/json.js'
 import { stackOf } from '../../runtime/base/errors.js'
 import { pause, withDeadline } from '../../runtime/time/wait.js'
 import type { World } from '../../runtime/time/world.js'
@@ -105,7 +105,11 @@ export class AuthFlow {
     const key = algorithm === undefined ? undefined : await makeProofKey(algorithm)
     const registration = { ask, metadata, settings, world: this.#world }
     const how = { registration, library, found, signal, binding: this.#bindingTo(key), clock: this.#world }
-    const answer = await finishCode(how, returned)
+    const { client } = returned.begun
+    const answer = await finishCode(how, returned).catch(async (error: unknown) => {
+      await this.#forgetIfUnknown(error, found, isObject(client) ? client : undefined)
+      throw error
+    })
     const scope = typeof asked === 'string' ? asked : undefined
     const tokens = {
       ...tokensOf(answer, { scope, issuer, key, now: this.#world.date() }),

@@ -40,6 +40,7 @@ export interface OwnServerParts {
   ): Promise<Credentials | CredentialsVisit>
   signOut(user: SignedOut): Promise<void>
   readonly shows: NonNullable<PageVisitor['shows']>
+  readonly isSignedIn: NonNullable<PageVisitor['isSignedIn']>
 }
 
 /** A `Request` as `node:http` would have it, and where its `Response` comes from. */

@@ -41,8 +41,11 @@ const clocks = 11_000
 const mostTries = 20
 const shortestPause = 20
 const longestPause = 750
-/** Refresh tokens of one grant, with those that were used. */
-const mostTokens = 256
+/**
+ * Access tokens of one grant, refresh tokens with those that were used, and browsers of one account. Of access tokens
+ * and browsers the oldest makes room, of refresh tokens one that is spent.
+ */
+const most: Readonly<Record<string, number>> = { AccessToken: 64, RefreshToken: 256, Session: 100 }
 
 /** What decides how long somebody waits. */
 type Pauses = Clock & Pick<World, 'random'>
@@ -107,10 +110,10 @@ export class ValueAdapter implements Adapter {
     if (this.#kind === 'RefreshToken') payload.nonce ??= id
     const ttl = expiresIn === undefined ? unusedClient : expiresIn * 1_000
     await put(this.#values, this.#world, this.#keyOf(id), JSON.stringify(payload), ttl)
-    if (this.#kind === 'RefreshToken' && payload.grantId !== undefined)
-      await this.#bound(payload.grantId, id, ttl)
+    const owner = this.#kind === 'Session' ? payload.accountId : payload.grantId
+    if (this.#kind in most && owner !== undefined) await this.#bound(owner, id, ttl)
     if (this.#kind === 'Session' && payload.uid !== undefined)
-      await put(this.#values, this.#world, `Session uid ${payload.uid}`, id, ttl)
+      await put(this.#values, this.#world, uidKey(payload.uid), id, ttl)
   }
 
   /** A proof, or an assertion, is good once: of nodes that get it at the same time, one takes it. */
@@ -120,22 +123,33 @@ export class ValueAdapter implements Adapter {
     if (!isFirst) throw this.#usedAlready()
   }
 
-  /** Forgets the oldest of the tokens of a grant that are spent. */
-  async #bound(grantId: string, id: string, ttl: number): Promise<void> {
-    const key = tokensKey(grantId)
+  /** Forgets one of many of a grant, or of an account. */
+  async #bound(owner: string, id: string, ttl: number): Promise<void> {
+    const key = listKey(this.#kind, owner)
     for (let tries = 0; tries < 50; tries += 1) {
       const was = await this.#values.get(key)
-      const known = readIds(was)
-      const isFull = known.length >= mostTokens
-      const spent = isFull ? await this.#spentOf(grantId, known) : undefined
-      if (isFull && spent === undefined) break
-      const all = [...known.filter((one) => one !== spent), id]
+      // a session is kept again
+      const others = readIds(was).filter((one) => one !== id)
+      const isFull = others.length >= (most[this.#kind] ?? 0)
+      const oldest = this.#kind === 'RefreshToken' ? () => this.#spentOf(owner, others) : () => others[0]
+      const gone = isFull ? await oldest() : undefined
+      if (isFull && gone === undefined) break
+      const all = [...others.filter((one) => one !== gone), id]
       if (!(await this.#values.set(key, JSON.stringify(all), { ttl, was }))) continue
-      if (spent !== undefined) await put(this.#values, this.#world, this.#keyOf(spent), undefined, 1)
+      if (gone !== undefined) await this.#forget(gone)
       return
     }
-    await put(this.#values, this.#world, this.#keyOf(id), undefined, 1)
+    await this.#forget(id)
     throw this.#unavailable()
+  }
+
+  async #forget(id: string): Promise<void> {
+    const uid = this.#kind === 'Session' ? (await this.#find(id))?.payload.uid : undefined
+    await put(this.#values, this.#world, this.#keyOf(id), undefined, 1)
+    if (uid === undefined) return
+    const was = await this.#values.get(uidKey(uid))
+    // a session that has another id now has the same there
+    if (was?.text === id) await this.#values.set(uidKey(uid), undefined, { ttl: 1, was })
   }
 
   /** The first that was used, or one beside which another was: both end the grant if they come again. */
@@ -177,7 +191,7 @@ export class ValueAdapter implements Adapter {
 
   findByUid(uid: string): Promise<AdapterPayload | undefined> {
     return this.#asked(async () => {
-      const id = (await this.#values.get(`Session uid ${uid}`))?.text
+      const id = (await this.#values.get(uidKey(uid)))?.text
       return id === undefined || id === '' ? undefined : (await this.#find(id))?.payload
     })
   }
@@ -274,7 +288,7 @@ export class ValueAdapter implements Adapter {
   }
 
   destroy(id: string): Promise<void> {
-    return this.#asked(() => put(this.#values, this.#world, this.#keyOf(id), undefined, 1))
+    return this.#asked(() => this.#forget(id))
   }
 
   revokeByGrantId(grantId: string): Promise<void> {
@@ -390,9 +404,12 @@ export function grantKey(grantId: string): string {
 /** Ends a grant, and forgets its tokens: of many that end nothing is left. */
 export async function endGrant(values: Values, world: Pauses, grantId: string): Promise<void> {
   await put(values, world, grantKey(grantId), undefined, 1)
-  const ids = readIds(await values.get(tokensKey(grantId)))
-  await Promise.all(ids.map((id) => put(values, world, `RefreshToken ${id}`, undefined, 1)))
-  for (const key of [tokensKey(grantId), renewedKey(grantId)]) await put(values, world, key, undefined, 1)
+  for (const kind of ['RefreshToken', 'AccessToken']) {
+    const ids = readIds(await values.get(listKey(kind, grantId)))
+    await Promise.all(ids.map((id) => put(values, world, `${kind} ${id}`, undefined, 1)))
+    await put(values, world, listKey(kind, grantId), undefined, 1)
+  }
+  await put(values, world, renewedKey(grantId), undefined, 1)
 }
 
 function readIds(kept: KeptValue | undefined): readonly string[] {
@@ -407,8 +424,13 @@ function renewedKey(grantId: string): string {
   return `renewed ${grantId}`
 }
 
-function tokensKey(grantId: string): string {
-  return `tokens of ${grantId}`
+/** Where the ids of all of a kind are that a grant, or an account, has: no id leads there. */
+function listKey(kind: string, owner: string): string {
+  return kind === 'RefreshToken' ? `tokens of ${owner}` : `${kind}s of ${owner}`
+}
+
+function uidKey(uid: string): string {
+  return `Session uid ${uid}`
 }
 
 /** Whether a client is its metadata document. */

@@ -6,6 +6,7 @@ import {
   documentKey,
   endGrant,
   isDocument,
+  lastDocumentKey,
   prolong,
   put,
   takeOnce,
@@ -17,6 +18,8 @@ import { digest } from './browser.js'
 
 /** Milliseconds after which a user signs in again, however often a client renews its token: a year. */
 export const longestGrant = 365 * 24 * 3_600_000
+/** Milliseconds that the document of a client that users have let in is good while its host is away. */
+const lastDocument = 7 * 24 * 3_600_000
 /** Grants of one user, for all programs and browsers. */
 const mostGrants = 100
 
@@ -82,6 +85,17 @@ export class Grants {
     return kept?.text === digest(redirectUri)
   }
 
+  /** Keeps the document of a client for as long as somebody has let it in: there are no more than grants. */
+  async keepDocument(clientId: string, text: string): Promise<void> {
+    await put(this.#values, this.#world, lastDocumentKey(clientId), text, lastDocument)
+    // whoever ends the last grant meanwhile has found none
+    if (!(await this.isIn(clientId))) await this.#forgetDocument(clientId)
+  }
+
+  async #forgetDocument(clientId: string): Promise<void> {
+    if (isDocument(clientId)) await put(this.#values, this.#world, lastDocumentKey(clientId), undefined, 1)
+  }
+
   /** Ends all of an account. */
   async endAll(accountId: string): Promise<void> {
     // of all that do it at once one counts; the hosts of a user who is signed out keep their clients
@@ -104,12 +118,14 @@ export class Grants {
       return this.#values.set(key, count === 0 ? undefined : String(count), { ttl: usedClient, was })
     })
     if (!isCounted) throw unavailable('the client is let in by too many at once')
+    if (count === 0) await this.#forgetDocument(clientId)
     if (count === 0 && !keepsClient) await this.#keepClient(clientId, unusedClient)
     // of two at once, one of which ends the last: whoever is later sees the count
-    if (await this.#isIn(clientId)) await this.#keepClient(clientId, usedClient)
+    if (await this.isIn(clientId)) await this.#keepClient(clientId, usedClient)
   }
 
-  async #isIn(clientId: string): Promise<boolean> {
+  /** Whether somebody has let a client in. */
+  async isIn(clientId: string): Promise<boolean> {
     const kept = await this.#values.get(countKey(clientId))
     return kept !== undefined && kept.text !== ''
   }

@@ -1,8 +1,15 @@
 /** The names of this machine that programs of a user listen on (RFC 8252). */
 const loopback: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]'])
 
-/** All names that lead to this machine, for some reader of them. */
-const anyLoopback = /^(?:(?:.+\.)?localhost\.?|127(?:\.\d+){3}|\[::1\]|\[::ffff:7f[\da-f]{2}:[\da-f]+\])$/
+/** What leads to this machine, for some reader of it: names, addresses (0.0.0.0/8, 127/8), and what stands for those. */
+const anyLoopback = [
+  /^(?:.+\.)?localhost6?(?:\.localdomain6?)?\.*$/,
+  /^ip6-(?:localhost|loopback)\.*$/,
+  /^(?:0|127)(?:\.\d+){3}$/,
+  // ::/96, and what is mapped or translated (RFC 6052, 7915)
+  /^\[::(?:[\da-f]+(?::[\da-f]+)?)?\]$/,
+  /^\[(?:::ffff:|::ffff:0:|64:ff9b::)(?:7f[\da-f]{2}|[\da-f]{1,2}):[\da-f]+\]$/,
+]
 
 /** Whether an address is one of a program on the device of the user. */
 export function isOnDevice({ protocol, hostname }: URL): boolean {
@@ -13,7 +20,7 @@ export function isOnDevice({ protocol, hostname }: URL): boolean {
 export function isOfProgram(address: string): boolean {
   if (!URL.canParse(address)) return true
   const { protocol, hostname } = new URL(address)
-  return protocol !== 'https:' || anyLoopback.test(hostname)
+  return protocol !== 'https:' || anyLoopback.some((one) => one.test(hostname))
 }
 
 /** Schemes that the programs of a system take: none of them is a client. */

@@ -93,11 +93,14 @@ const decisionLooks = 40
 const decisionPause = 50
 /** Milliseconds between two looks whether a user has come back. */
 const visitPause = 500
-/** Milliseconds for the metadata document of a client. */
-const documentTime = 5_000
+/** Milliseconds for the metadata document of a client, and for its keys. */
+const fetchTime = 5_000
 /** Bytes of the form of a page, and of a registration. */
 const formBytes = 16_384
 const registrationBytes = 4_096
+/** What is kept of it, and of the document of a client (a limit of `oidc-provider`, too). */
+const clientBytes = 2_048
+const documentBytes = 5_120
 /** Bytes of a request for tokens. */
 const tokenBytes = 65_536
 /** Characters of the query of an authorization: it is kept for a while. */
@@ -114,19 +117,36 @@ const renewalPause = 30_000
  * Milliseconds that a client may be known by one assertion (RFC 7523, 3: `exp`), with a minute for its clock.
  */
 const longestAssertion = 660_000
-/** Documents of clients that are fetched at once, for one network and for all, and bytes of each. */
+/** What is fetched of clients at once, for one network and for all. */
 const ofNetwork = 3
-const mostDocuments = 100
-const documentBytes = 16_384
-/** Milliseconds that the document of a client that users have let in is good while its host is away. */
-const lastDocument = 7 * 86_400_000
+const mostFetches = 100
+/** Documents of clients that are known here. */
+const mostRead = 100
+/** Bytes of the keys of a client. */
+const keyBytes = 16_384
+/** Characters of the address that a client is: each of its tokens has it. */
+const longestId = 512
 
-/** The document of a client that is being fetched. */
-interface DocumentFetch {
+/** A document, or keys, of a client: what is being fetched. */
+interface ClientFetch {
   readonly network: string
   /** Whether a user has let the client in. */
   readonly isKnown: boolean
   readonly until: number
+}
+
+/** The document of a client, as it was fetched last. */
+interface ReadDocument {
+  readonly text: string
+  /** Whether the engine has it. */
+  isKept: boolean
+}
+
+/** An answer that all have who have asked at once. */
+interface FetchedKeys {
+  readonly status: number
+  readonly headers: Headers
+  readonly body: ArrayBuffer
 }
 
 /** A login that a browser is away for, at the provider. */
@@ -170,13 +190,14 @@ export class AuthorizationServer {
   readonly #cookie: string
   /** Of the cookies of `oidc-provider`. */
   readonly #names: { readonly session: string; readonly interaction: string; readonly resume: string }
-  /** Documents that are being fetched, for which networks, and until when at most. */
-  readonly #documents = new Map<string, DocumentFetch>()
+  /** What is being fetched, for which networks, and until when at most. */
+  readonly #fetches = new Map<string, ClientFetch>()
+  /** Keys that are being fetched, by address. */
+  readonly #keys = new Map<string, Promise<FetchedKeys>>()
   /** Documents that were read last, by address. */
-  readonly #read = new Map<string, string>()
-  /** The network for which a client is looked up for a page. */
-  readonly #seeker = new AsyncLocalStorage<string>()
-  readonly #networks = new WeakMap<IncomingMessage, string>()
+  readonly #read = new Map<string, ReadDocument>()
+  /** The network of a request. */
+  readonly #network = new AsyncLocalStorage<string>()
   /** What browsers have in their cookie, of requests that begin or go on with an authorization. */
   readonly #browsers = new WeakMap<IncomingMessage, string>()
   #reportedAt = Number.NEGATIVE_INFINITY
@@ -227,7 +248,7 @@ export class AuthorizationServer {
   /** Answers a request to a path of its own. Never rejects. */
   async answer(request: IncomingMessage, response: ServerResponse, address = ''): Promise<void> {
     try {
-      await this.#answer(request, response, address)
+      await this.#network.run(siteOf(address), () => this.#answer(request, response, address))
     } catch (cause) {
       this.#refuse(response, cause)
     }
@@ -321,7 +342,6 @@ export class AuthorizationServer {
 
   async #answer(request: IncomingMessage, response: ServerResponse, address: string): Promise<void> {
     const path = pathOf(request.url)
-    this.#networks.set(request, siteOf(address))
     const isStep = path === routes.authorization || resumedAt(path) !== undefined
     // `oidc-provider` would take others, too; none of them has a cookie to know its browser by
     if (isStep && request.method !== 'GET') return notAllowed(response, 'GET')
@@ -346,14 +366,14 @@ export class AuthorizationServer {
       await this.#leaveOther(resumed, request, response)
     }
     if (isStep) response.appendHeader('set-cookie', this.#mark(request))
-    if (path === routes.token && request.method === 'POST') {
-      const named = await this.#withOwnNames(request)
-      this.#networks.set(named, siteOf(address))
-      return this.#handle(named, response)
-    }
+    if (path === routes.token && request.method === 'POST')
+      return this.#handle(await this.#withOwnNames(request), response)
     if (path !== routes.registration) return this.#handle(request, response)
     allowAnyPage(request, response)
-    if (!response.writableEnded) await this.#handle(await fitting(request), response)
+    if (response.writableEnded) return
+    const fitted = await fitting(request)
+    if (fitted === undefined) return tooLong(response)
+    await this.#handle(fitted, response)
   }
 
   /**
@@ -479,7 +499,7 @@ export class AuthorizationServer {
     if (details.prompt.name === 'login') return this.#logIn(details, request, response)
     const clientId = String(details.params.client_id)
     const accountId = details.session?.accountId
-    const client = await this.#clientFor(clientId, this.#networks.get(request))
+    const client = await this.#provider.Client.find(clientId)
     const user = accountId === undefined ? undefined : await this.#users.userOf(accountId)
     if (client === undefined || user === undefined || accountId === undefined) throw notOurs()
     if (!(await this.#users.mayEnter(user))) return this.#end(request, response, denied(notLetIn))
@@ -507,8 +527,7 @@ export class AuthorizationServer {
         await this.#grants.endAll(accountId)
         return this.#end(request, response, denied(signedOut))
       }
-      const text = this.#read.get(clientId)
-      if (text !== undefined) await this.#keepDocument(clientId, text)
+      await this.#keepDocument(clientId, true)
       return this.#end(request, response, { consent: { grantId } })
     }
     // one page is one decision, however often it is looked at
@@ -530,11 +549,6 @@ export class AuthorizationServer {
       }),
       'form',
     )
-  }
-
-  /** The library does not say who looks. */
-  #clientFor(clientId: string, network = ''): Promise<Client | undefined> {
-    return this.#seeker.run(network, () => this.#provider.Client.find(clientId))
   }
 
   /** What the other one of two clicks has come to; undefined if that is not known soon. */
@@ -689,12 +703,19 @@ export class AuthorizationServer {
     path: string,
   ): Promise<boolean> {
     const account = await this.#users.accountOf(principal)
-    if (account === undefined || loginOf(principal) !== digest(account)) throw notOurs()
+    if (account === undefined || !(await this.isSignedIn(principal))) throw notOurs()
     const secret = secretOf(request, this.#cookie)
     const shown = secret === undefined ? undefined : await this.#values.get(shownByKey(digest(secret)))
     if (shown?.text === account) return true
     await this.#leave({ account, back: path }, this.#login.prove(), request, response)
     return false
+  }
+
+  /** Whether the login of a principal is there: who is signed out loses first what is looked at last. */
+  async isSignedIn(principal: Principal): Promise<boolean> {
+    const account = await this.#users.accountOf(principal)
+    if (account === undefined || loginOf(principal) !== digest(account)) return false
+    return (await this.#users.userOf(account)) !== undefined
   }
 
   /** Keeps a token that is good for more; answers why not. */
@@ -810,62 +831,105 @@ export class AuthorizationServer {
   }
 
   /**
-   * Whether the document of a client is fetched. Where tokens are given only one that a user has let in before;
-   * and one network has few at a time, so that it keeps no other out.
+   * Whether the document of a client is fetched. Where tokens are given only one that a user has let in before.
    */
   async #mayFetch(ctx: KoaContextWithOIDC | undefined, clientId: string): Promise<boolean> {
+    const { InvalidRequest } = this.#library.errors
+    if (clientId.length > longestId)
+      throw new InvalidRequest(`client_id: an address may have ${longestId} characters`)
     // without a context it is for a page of a login that has begun, maybe at another node
     const isForTokens = ctx !== undefined && !['authorization', 'resume'].includes(String(ctx.oidc.route))
     const isKnown = (await this.#values.get(documentKey(clientId))) !== undefined
     if (isForTokens && !isKnown) return false
-    const now = this.#world.now()
-    for (const [url, { until }] of this.#documents) if (until < now) this.#documents.delete(url)
-    const network = (ctx && this.#networks.get(ctx.req)) ?? this.#seeker.getStore() ?? clientId
-    // strangers' documents keep none away that users have let in
-    const alike = [...this.#documents.values()].filter((one) => one.isKnown === isKnown)
-    const own = alike.filter((one) => one.network === network)
-    if (own.length >= ofNetwork || alike.length >= mostDocuments) throw this.#unavailable()
-    this.#documents.set(clientId, { network, isKnown, until: now + 2 * documentTime })
+    this.#beginFetch(documentPlace(clientId), isKnown)
     return true
   }
 
   /**
-   * What a client has named: its metadata document. It is never an address of this machine or network, and no
-   * redirect is followed (Client ID Metadata Documents).
+   * One network has few fetched at a time, so that it keeps no other out; and what strangers name keeps away nothing
+   * of clients that users have let in.
    */
-  async #fetchDocument(url: string, init: RequestInit | undefined): Promise<Response> {
+  #beginFetch(place: string, isKnown: boolean): void {
+    const now = this.#world.now()
+    for (const [one, { until }] of this.#fetches) if (until < now) this.#fetches.delete(one)
+    // those at once share one
+    if (this.#fetches.has(place)) return
+    const network = this.#network.getStore() ?? place
+    const alike = [...this.#fetches.values()].filter((one) => one.isKnown === isKnown)
+    const own = alike.filter((one) => one.network === network)
+    if (own.length >= ofNetwork || alike.length >= mostFetches) throw this.#unavailable()
+    this.#fetches.set(place, { network, isKnown, until: now + 2 * fetchTime })
+  }
+
+  /** What a client has named: its metadata document, or its keys. */
+  async #fetchOf(url: string, signal = new AbortController().signal): Promise<Response> {
+    if (this.#fetches.has(documentPlace(url))) return this.#fetchDocument(url, signal)
+    const { status, headers, body } = await this.#keysAt(url, signal)
+    return new Response(body, { status, headers })
+  }
+
+  /** A request, and others at once: a client is another object for each. */
+  async #keysAt(url: string, signal: AbortSignal): Promise<FetchedKeys> {
+    const { clientId = '' } = this.#library.default.ctx?.oidc.client ?? {}
+    const isKnown = await this.#grants.isIn(clientId)
+    const known = this.#keys.get(url)
+    if (known !== undefined) return known
+    const place = `keys ${url}`
+    this.#beginFetch(place, isKnown)
+    const fetching = this.#fetch(url, keyBytes, signal)
+      .then(async (found) => ({
+        ...{ status: found.status, headers: withoutLength(found.headers) },
+        body: await found.arrayBuffer(),
+      }))
+      .finally(() => {
+        this.#keys.delete(url)
+        this.#fetches.delete(place)
+      })
+    this.#keys.set(url, fetching)
+    return fetching
+  }
+
+  /** It is never an address of this machine or network, and no redirect is followed. */
+  async #fetch(url: string, maxBytes: number, signal: AbortSignal): Promise<Response> {
+    const request = { timeout: fetchTime, clock: this.#world, privateNetwork: false, maxRedirects: 0 }
+    return toResponse(await safeFetch(url, { ...request, maxBytes, signal }))
+  }
+
+  async #fetchDocument(url: string, signal: AbortSignal): Promise<Response> {
     try {
-      const request = {
-        timeout: documentTime,
-        clock: this.#world,
-        privateNetwork: false,
-        maxRedirects: 0,
-      }
-      const signal = init?.signal ?? new AbortController().signal
-      const found = await toResponse(await safeFetch(url, { ...request, maxBytes: documentBytes, signal }))
+      const found = await this.#fetch(url, documentBytes, signal)
       if (found.status === 429 || found.status >= 500) return (await this.#lastDocument(url)) ?? found
       if (found.status !== 200) return found
       const body = fitted(Buffer.from(await found.arrayBuffer()), true)
-      await this.#keepDocument(url, body.toString())
+      this.#note(url, body.toString())
       return new Response(body, { status: 200, headers: withoutLength(found.headers) })
     } catch (cause) {
       const last = await this.#lastDocument(url)
       if (last === undefined) throw cause
       return last
     } finally {
-      this.#documents.delete(url)
+      this.#fetches.delete(documentPlace(url))
     }
   }
 
-  /** Its users go on for a week while the host of a client is away. What strangers name is kept here only. */
-  async #keepDocument(url: string, text: string): Promise<void> {
+  /** What strangers name is here only. */
+  #note(url: string, text: string): void {
     if (!isOf(url, text)) return
     this.#read.delete(url)
-    this.#read.set(url, text)
-    for (const [oldest] of this.#read) if (this.#read.size > mostDocuments) this.#read.delete(oldest)
+    this.#read.set(url, { text, isKept: false })
+    for (const [oldest] of this.#read) if (this.#read.size > mostRead) this.#read.delete(oldest)
+  }
+
+  /**
+   * The library has taken it for a client: its users go on for a week while its host is away. `isLetIn`: a user has
+   * agreed just now.
+   */
+  async #keepDocument(clientId: string, isLetIn = false): Promise<void> {
+    const read = this.#read.get(clientId)
+    if (read === undefined || (read.isKept && !isLetIn)) return
     try {
-      if ((await this.#values.get(documentKey(url))) !== undefined)
-        await put(this.#values, this.#world, lastDocumentKey(url), text, lastDocument)
+      await this.#grants.keepDocument(clientId, read.text)
+      read.isKept = true
     } catch (error) {
       // the document is here: without its engine it is kept the next time
       if (!(error instanceof TransportError)) throw error
@@ -1055,9 +1119,12 @@ export class AuthorizationServer {
       },
       extraTokenClaims: async (_ctx, token) => {
         await this.#entering(token as AccessToken)
+        await this.#keepDocument(String(token.clientId))
         return undefined
       },
-      fetch: (url, init) => this.#fetchDocument(String(url), init),
+      fetch: (url, init) => this.#fetchOf(String(url), init?.signal ?? undefined),
+      // it is for identities of users, which no client is told
+      sectorIdentifierUriValidate: () => false,
       extraClientMetadata: {
         // which field does not matter: with it all metadata of a client is checked, wherever it came from
         properties: ['software_id'],
@@ -1201,6 +1268,11 @@ function limitOf(path: string): keyof SignInLimits {
   return path === routes.authorization || visitOf(path) !== undefined ? 'authorizations' : 'requests'
 }
 
+/** Where the fetch of the document of a client is noted. */
+function documentPlace(url: string): string {
+  return `document ${url}`
+}
+
 /** The grant of a client in the login of a browser. */
 function grantIdOf(session: Session | undefined, clientId: string): string | undefined {
   const { authorizations = {} } = session ?? {}
@@ -1224,6 +1296,13 @@ function tooMany(response: ServerResponse, wait: number): void {
     'content-length': String(body.length),
   })
   response.end(body)
+}
+
+function tooLong(response: ServerResponse): void {
+  const why = `the metadata of a client may have ${clientBytes} bytes`
+  const body = JSON.stringify({ error: 'invalid_client_metadata', error_description: why })
+  const headers = { 'content-type': 'application/json', 'content-length': String(body.length) }
+  response.writeHead(400, headers).end(body)
 }
 
 function notAllowed(response: ServerResponse, allow: string): void {
@@ -1250,12 +1329,12 @@ interface Registration {
 
 /**
  * A registration without what is for other servers, which a server may replace (RFC 7591, 2): hosts name scopes
- * and grant types here. Each authorization says what it is for.
+ * and grant types here. Each authorization says what it is for. Undefined: there is too much left.
  */
-async function fitting(request: IncomingMessage): Promise<IncomingMessage> {
+async function fitting(request: IncomingMessage): Promise<IncomingMessage | undefined> {
   if (request.method !== 'POST') return request
-  const body = await readBody(request, registrationBytes)
-  return repeatRequest(request, fitted(body))
+  const body = fitted(await readBody(request, registrationBytes))
+  return body.length > clientBytes ? undefined : repeatRequest(request, body)
 }
 
 /** Those of a body that is another one now. */
@@ -1275,10 +1354,15 @@ function isOf(url: string, text: string): boolean {
   }
 }
 
+/** What pages of others show, and none of ours. */
+const unread = new Set(['client_uri', 'logo_uri', 'policy_uri', 'tos_uri', 'contacts'])
+
 /** The metadata of a client; what is no JSON stays, and the answer says what is wrong. */
 function fitted(body: Buffer, isOfDocument = false): Buffer {
   try {
-    const { scope: _, grant_types: types, ...metadata } = JSON.parse(body.toString()) as Registration
+    const given = JSON.parse(body.toString()) as Registration
+    const { scope: _, grant_types: types, ...all } = given
+    const metadata = Object.fromEntries(Object.entries(all).filter(([name]) => !unread.has(name)))
     const known = Array.isArray(types) ? types.filter((type) => grantTypes.includes(type)) : types
     const { token_endpoint_auth_method: method, token_endpoint_auth_methods_supported: others } = metadata
     const isWithSecret = String(method).startsWith('client_secret_')

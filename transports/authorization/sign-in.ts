@@ -134,6 +134,7 @@ export function signIn(options: SignInOptions): OwnServer {
     credentials: (principal, wanted, signal) => opened().credentials(principal, wanted, signal),
     signOut: (principal) => opened().signOut(principal),
     shows: (principal, request, response, path) => opened().shows(principal, request, response, path),
+    isSignedIn: async (principal) => opened().isSignedIn(principal),
   })
 }
 

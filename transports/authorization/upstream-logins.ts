@@ -23,7 +23,12 @@ import {
 import { messagePage, upstreamPage, type UpstreamUser } from './pages.js'
 import { isUpstreamCallback, isUpstreamPath, upstreamCallbackOf, upstreamLoginOf } from './paths.js'
 import { RateLimits } from './rate-limits.js'
-import { forgetClients, type UpstreamStorage, upstreamStorage } from './upstream-storage.js'
+import {
+  forgetClients,
+  type UpstreamStorage,
+  upstreamStorage,
+  upstreamTokensKey,
+} from './upstream-storage.js'
 
 /** Options of `oauth()` for the client of one user: where its tokens are kept, and how the user signs in. */
 export interface UpstreamLogin {
@@ -105,6 +110,7 @@ export class UpstreamLogins {
   readonly #name: string
   readonly #site: () => string | undefined
   readonly #limits: RateLimits
+  #reportedAt = Number.NEGATIVE_INFINITY
 
   constructor({ values, world, name, site }: LoginsInput) {
     this.#values = values
@@ -231,7 +237,7 @@ export class UpstreamLogins {
     }
     const path = pathOf(request.url)
     const { method } = request
-    if (isUpstreamCallback(path) && method === 'GET') return this.#comeBack(request, response)
+    if (isUpstreamCallback(path) && method === 'GET') return this.#comeBack(request, response, visitor)
     const id = upstreamLoginOf(path) ?? ''
     const pending = await this.#pendingAt(id)
     if (pending === undefined || pending.end !== undefined) throw notOurs()
@@ -279,7 +285,11 @@ export class UpstreamLogins {
   }
 
   /** An authorization server has sent a browser back: each answer counts once. */
-  async #comeBack(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async #comeBack(
+    request: IncomingMessage,
+    response: ServerResponse,
+    { isSignedIn = async () => true }: PageVisitor,
+  ): Promise<void> {
     const parameters = new URLSearchParams(queryOf(request.url))
     const state = stateKey(parameters.get('state') ?? '')
     const id = (await this.#values.get(state))?.text
@@ -290,13 +300,11 @@ export class UpstreamLogins {
     // whoever began is who ends it: else an attacker could have somebody use their account
     if (!isSame(digest(cookieOf(request, this.#cookie)), pending.browser)) throw notOurs()
     if ((await takeOnce(this.#values, state)) === undefined) throw notOurs()
-    await takeOnce(this.#values, leftKey(pending.server))
     const { server, principal, begun } = pending
-    const { finish } = this
-    const problem =
-      finish === undefined
-        ? 'the gateway is starting'
-        : await finish(server, principal, { begun, parameters }).catch(messageOf)
+    const isHere = (): Promise<boolean> => isSignedIn(principal)
+    const problem = await this.#finish(isHere, server, principal, { begun, parameters })
+    // anybody comes back with something made up: that says nothing of the client
+    if (problem === undefined) await takeOnce(this.#values, leftKey(server))
     await this.#end(id, pending, problem === undefined ? 'signed in' : 'failed')
     if (problem !== undefined) this.#report(`${server} has not signed somebody in: ${problem}`)
     const told =
@@ -304,6 +312,22 @@ export class UpstreamLogins {
         ? `You have signed in to ${server}. Close this page, and go back to your program.`
         : `${server} has not signed you in. Go back to your program, and try again.`
     sendPage(response, problem === undefined ? 200 : 403, messagePage(this.#name, told))
+  }
+
+  /** Answers why not; whoever is signed out here meanwhile leaves nothing. */
+  async #finish(
+    isHere: () => Promise<boolean>,
+    ...given: Parameters<FinishLogin>
+  ): Promise<string | undefined> {
+    const { finish } = this
+    if (finish === undefined) return 'the gateway is starting'
+    const signedOut = 'its user was signed out here'
+    if (!(await isHere())) return signedOut
+    const problem = await finish(...given).catch(messageOf)
+    if (await isHere()) return problem
+    const [, principal] = given
+    await put(this.#values, this.#world, upstreamTokensKey(principal), undefined, 1)
+    return signedOut
   }
 
   #refuse(response: ServerResponse, cause: unknown): void {
@@ -318,7 +342,11 @@ export class UpstreamLogins {
     if (isAway || status === 500) this.#report(`a login has failed: ${messageOf(cause)}`)
   }
 
+  /** Once a minute, as anybody may fail as often as they like. */
   #report(problem: string): void {
+    const now = this.#world.now()
+    if (now - this.#reportedAt < 60_000) return
+    this.#reportedAt = now
     process.emitWarning(problem, { code: 'CADUCEUS_SIGN_IN' })
   }
 }

@@ -26,4 +26,6 @@ export interface PageVisitor {
         path: string,
       ) => Promise<boolean>)
     | undefined
+  /** Whether the principal has not been signed out since. Absent: nobody signs in here with a browser. */
+  readonly isSignedIn?: ((principal: Principal) => Promise<boolean>) | undefined
 }

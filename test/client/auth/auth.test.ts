@@ -583,6 +583,40 @@ test('a step-up whose person comes back later is asked for once, too', async (t)
   assert.match(message, /asked for already/)
 })
 
+test('a person who comes back to a client that is not known any more leads to another', async (t) => {
+  const { issuer, server } = await setup(t)
+  const storage = memoryAuthStorage()
+  let come: ReturnedSignIn | undefined
+  const ids: unknown[] = []
+  // each page of a web host is a program of its own
+  for (let page = 0; page < 3; page += 1) {
+    let left: ReturnedSignIn | undefined
+    const signIn: SignIn = {
+      begin: async () => ({
+        redirectUri: 'http://127.0.0.1:3000/callback',
+        async authorize(url, _signal, begun = {}) {
+          ids.push(url.searchParams.get('client_id'))
+          const { headers } = await fetch(url, { redirect: 'manual' })
+          left = { begun, parameters: new URL(headers.get('location') ?? '').searchParams }
+          throw new ClientError('SIGN_IN_NEEDED', 'the person comes back later')
+        },
+      }),
+      async returned() {
+        const found = come
+        come = undefined
+        return found
+      },
+    }
+    const { client } = connect(t, server, { storage, signIn })
+    issuer.instead = () => (page === 1 ? { status: 401, body: { error: 'invalid_client' } } : undefined)
+    await rejection(client.callTool('x'))
+    await client.close()
+    come = left
+  }
+  assert.equal([issuer.of('/token').length, issuer.of('/register').length], [1, 2])
+  assert.is(new Set(ids).size, 2)
+})
+
 test('credentials stay with their issuer; a new issuer means a new registration', async (t) => {
   const { issuer, server } = await setup(t)
   const second = await startOAuthServer(t)

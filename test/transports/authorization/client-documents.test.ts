@@ -1,69 +1,20 @@
 // second tier: time
 // shares a process
 import { generateKeyPairSync, randomUUID, sign } from 'node:crypto'
-import { once } from 'node:events'
-import { createServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
-import tls from 'node:tls'
 import * as assert from 'uvu/assert'
-import { selfSigned } from '../../support/certificate.js'
 import { files } from 'caduceus/server'
 import { oidc } from 'caduceus/transports'
 import { makeFolder } from '../../support/folder.js'
-import { suite, type TestContext } from '../../support/suite.js'
-import { attack, back, isBack } from './_attack.js'
+import { suite } from '../../support/suite.js'
+import { attack, isBack } from './_attack.js'
 import { Browser } from './_browser.js'
 import { start } from './_server.js'
+import { document, host, id, onTheWeb } from './_on-the-web.js'
 
 const test = suite('clients that are their metadata document', { timeout: 20_000 })
-const host = 'client.example'
-const id = `https://${host}/mcp/client.json`
-
-/** A host on the web: what is dialled under its name comes here, and all else where it goes. */
-async function onTheWeb(
-  t: TestContext,
-  documents: Readonly<Record<string, object | 'away'>>,
-  isSilent = false,
-) {
-  const { cert, key } = selfSigned()
-  const asked: string[] = []
-  const server = createServer({ cert, key }, (request, response) => {
-    asked.push(String(request.url))
-    if (isSilent) return
-    const document = documents[String(request.url)]
-    const status = document === 'away' ? 503 : document === undefined ? 404 : 200
-    response.writeHead(status, { 'content-type': 'application/json' })
-    response.end(JSON.stringify(document))
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  const { connect } = tls
-  const here = { host: '127.0.0.1', port, servername: 'localhost', ca: cert, lookup: undefined }
-  tls.connect = ((options: tls.ConnectionOptions, ...rest: []) =>
-    connect(
-      options.host === host ? ({ ...options, ...here } as tls.ConnectionOptions) : options,
-      ...rest,
-    )) as typeof connect
-  t.after(() => {
-    tls.connect = connect
-    server.closeAllConnections()
-    server.close()
-  })
-  return asked
-}
 
 function providerOf({ issuer, clientId, clientSecret }: Awaited<ReturnType<typeof attack>>['login']) {
   return oidc({ issuer, clientId, clientSecret })
-}
-
-const document = {
-  client_id: id,
-  client_name: 'Host on the web',
-  redirect_uris: [back],
-  token_endpoint_auth_method: 'none',
-  grant_types: ['authorization_code', 'refresh_token'],
-  response_types: ['code'],
 }
 
 test('its user agrees to what the document says, and it is not registered', async (t) => {
@@ -200,8 +151,70 @@ test('its users go on while its host is away, until the document has gone', asyn
   assert.equal(await renewed(undefined), [400, 'invalid_client'])
 })
 
+test('a document that is none does not take the place of the one that was', async (t) => {
+  const documents: Record<string, object | 'away'> = { '/mcp/client.json': document }
+  await onTheWeb(t, documents)
+  const folder = makeFolder(t)
+  const first = await attack(t, { engine: files({ folder }) })
+  const { form } = await first.codeOf({ client_id: id })
+  const { body } = await first.token(form)
+  let { server } = first
+  const asked = async (now: object | 'away') => {
+    documents['/mcp/client.json'] = now
+    await server.stop()
+    ;({ server } = await start(t, {
+      ...{ engine: files({ folder }), port: first.port, provider: providerOf(first.login) },
+    }))
+    const refresh = { grant_type: 'refresh_token', refresh_token: body.refresh_token ?? '', client_id: id }
+    return (await first.token(refresh)).status
+  }
+  // plain http elsewhere
+  assert.is(await asked({ ...document, redirect_uris: ['http://evil.example/'] }), 400)
+  // longer than the library takes: as if its host were away
+  assert.is(await asked({ ...document, filler: 'x'.repeat(6_000) }), 200)
+  assert.is(await asked('away'), 200)
+})
+
+test('the address that a client is has 512 characters at most', async (t) => {
+  const at = (length: number) => `https://${host}/`.padEnd(length, 'x')
+  const documents = [512, 513].map((length) => [
+    new URL(at(length)).pathname,
+    { ...document, client_id: at(length) },
+  ])
+  await onTheWeb(t, Object.fromEntries(documents))
+  const { begin, codeOf, token } = await attack(t)
+  await codeOf({ client_id: at(512) })
+  const page = await new Browser().open(begin({ client_id: at(513) }).url, isBack)
+  assert.equal([page.status, /may have 512 characters/.test(page.text)], [400, true])
+  const form = { grant_type: 'refresh_token', refresh_token: 'x', client_id: at(513) }
+  assert.is((await token(form)).body.error, 'invalid_request')
+})
+
+test('the keys of clients are fetched three at a time, and once for many requests', async (t) => {
+  const documents: Record<string, object | 'away'> = {}
+  const asked = await onTheWeb(t, documents, ({ url = '' }) => url.startsWith('/keys'))
+  const { register, token, origin } = await attack(t)
+  const proof = { client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer' }
+  const withKeys = async (n: number) => {
+    const jwks_uri = `https://${host}/keys-${n}`
+    const client = await register({ token_endpoint_auth_method: 'private_key_jwt', jwks_uri })
+    const id = client.client_id ?? ''
+    const exp = Math.floor(Date.now() / 1_000) + 60
+    const claims = { iss: id, sub: id, aud: origin, jti: randomUUID(), exp }
+    const text = [{ alg: 'ES256' }, claims, {}]
+      .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
+      .join('.')
+    const form = { grant_type: 'refresh_token', refresh_token: 'x', client_id: id }
+    return () => token({ ...form, ...proof, client_assertion: text })
+  }
+  const clients = await Promise.all([1, 2, 3, 4, 5].map(withKeys))
+  const answers = await Promise.all([...clients, ...clients].map((ask) => ask()))
+  assert.ok(answers.every(({ status }) => status >= 400))
+  assert.is(asked.length, 3, String(asked))
+})
+
 test('one network has three documents fetched at a time', async (t) => {
-  await onTheWeb(t, {}, true)
+  await onTheWeb(t, {}, () => true)
   const { begin } = await attack(t)
   const pages = Array.from({ length: 6 }, (_, n) =>
     new Browser().open(begin({ client_id: `https://${host}/${n}.json` }).url, () => true),

@@ -1,45 +1,13 @@
 // second tier: time
 // shares a process
 import * as assert from 'uvu/assert'
-import type { World } from 'caduceus/runtime'
 import { TransportError } from 'caduceus/transports'
-import { OwnServer } from '../../../transports/auth/own-server.js'
-import type { Values } from '../../../transports/contract/values.js'
 import { suite, type TestContext } from '../../support/suite.js'
-import { attack, back, isBack, type Json } from './_attack.js'
+import { back, isBack, type Json } from './_attack.js'
 import { Browser } from './_browser.js'
+import { watched } from './_watched.js'
 
 const test = suite('sign-ins while something else happens', { timeout: 30_000 })
-
-/** A server of which the test sees what its engine is asked for, and what is kept there. */
-async function watched(t: TestContext) {
-  const kept = new Map<string, string>()
-  const engine = { before: async (): Promise<void> => {} }
-  const found = await attack(t, {
-    limits: { registrations: 10_000, authorizations: 10_000, requests: 10_000 },
-    prepare(auth) {
-      const parts = OwnServer.parts(auth)
-      const { open } = parts
-      const seen = (values: Values): Values => ({
-        async get(key) {
-          await engine.before()
-          return values.get(key)
-        },
-        async set(key, text, options) {
-          await engine.before()
-          const isSet = await values.set(key, text, options)
-          if (isSet && text === undefined) kept.delete(key)
-          else if (isSet && text !== undefined) kept.set(key, text)
-          return isSet
-        },
-      })
-      Object.assign(parts, {
-        open: (values: Values | undefined, world: World) => open(values && seen(values), world),
-      })
-    },
-  })
-  return { ...found, kept, engine }
-}
 
 /** Runs `act` once, before the engine is asked for the time `at`. */
 function onceAt(

@@ -5,7 +5,7 @@ import { defineServer, defineTool, startServer } from 'caduceus/server'
 import { fakeIdentityProvider } from 'caduceus/testing'
 import { oidc, serveHttp, signIn } from 'caduceus/transports'
 import * as assert from 'uvu/assert'
-import { suite } from '../../support/suite.js'
+import { suite, type TestContext } from '../../support/suite.js'
 import { Browser } from './_browser.js'
 import { freePort } from './_server.js'
 import { byName, goThrough, member, teamOf } from './_upstream.js'
@@ -13,7 +13,8 @@ import { byName, goThrough, member, teamOf } from './_upstream.js'
 const test = suite('clients that an authorization server has forgotten', { timeout: 30_000 })
 const hour = 3_600_000
 
-test('users sign in behind a gateway though the server has forgotten its client', async (t) => {
+/** A gateway in front of a server that has forgotten it, of which the first user has looked at the page only. */
+async function forgotten(t: TestContext) {
   const late = { ms: 0 }
   const clock = { ...systemWorld, date: () => Date.now() + late.ms, now: () => systemWorld.now() + late.ms }
   const provider = await fakeIdentityProvider()
@@ -44,11 +45,15 @@ test('users sign in behind a gateway though the server has forgotten its client'
     const { status, text } = await goThrough(await pageOf(name), new Browser())
     return { status, text }
   }
-  // the first one looks at the page, and leaves
   await pageOf('eve')
   await mail.stop()
   // in memory it knows no client any more
   await begin()
+  return { late, port, pageOf, signsIn }
+}
+
+test('users sign in behind a gateway though the server has forgotten its client', async (t) => {
+  const { late, signsIn } = await forgotten(t)
   const first = await signsIn('ada')
   assert.is(first.status, 400)
   assert.match(first.text, /is not known here any more. Remove this server in it, and add it again/)
@@ -56,6 +61,28 @@ test('users sign in behind a gateway though the server has forgotten its client'
   late.ms = hour
   for (const name of ['bob', 'ada'])
     assert.match((await signsIn(name)).text, /You have signed in to mail/, name)
+})
+
+test('who comes back with something made up keeps nobody out of such a server', async (t) => {
+  const { late, port, pageOf, signsIn } = await forgotten(t)
+  const warnings: string[] = []
+  const listener = ({ message }: Error): void => void warnings.push(message)
+  process.on('warning', listener)
+  t.after(() => process.off('warning', listener))
+  for (let n = 0; n < 2; n += 1) {
+    const browser = new Browser()
+    // goes, and stops before the authorization server
+    const away = await goThrough(await pageOf('mallory'), browser, (url) => url.port === String(port))
+    const { searchParams } = away.url
+    const back = new URL(searchParams.get('redirect_uri') ?? '')
+    const state = searchParams.get('state') ?? ''
+    back.search = String(new URLSearchParams({ state, error: 'access_denied', iss: away.url.origin }))
+    assert.is((await browser.open(back)).status, 403)
+  }
+  late.ms = hour
+  assert.match((await signsIn('bob')).text, /You have signed in to mail/)
+  // whoever runs it is told once a minute
+  assert.is(warnings.filter((one) => one.startsWith('mail has not signed somebody in')).length, 1)
 })
 
 test.run()

@@ -112,4 +112,20 @@ test('where users sign in with a browser, a page is for its own user alone', asy
   assert.is((await ada.client.callTool('mail__whoami')).text, 'ada-at-mail')
 })
 
+test('who is signed out while they are at the login of a server stays out there', async (t) => {
+  const mail = await startMail(t)
+  const { login, resource, auth } = await startShop(t, { definition: teamOf(mail) })
+  login.user = { subject: 'ada' }
+  const { client, browser } = signedIn(t, resource)
+  const told = await client.callTool('mail__sign_in')
+  const [address = ''] = /http:\S+sign-in\/[\w-]+/.exec(JSON.stringify(told)) ?? []
+  mail.provider.user = { subject: 'ada-at-mail' }
+  const back = await goThrough(address, browser, ({ pathname }) => pathname === '/upstream/callback/mail')
+  const registered = mail.tokens.size
+  await auth.signOut({ issuer: login.issuer, subject: 'ada' })
+  const last = await browser.open(back.url)
+  assert.equal([last.status, /mail has not signed you in/.test(last.text)], [403, true])
+  assert.is(mail.tokens.size, registered)
+})
+
 test.run()

@@ -37,9 +37,24 @@ test('a scope that a user has lost is in no new token of a grant that there was'
 
 test('an address of the device itself is asked for each time, however it is written', async (t) => {
   const found = await attack(t)
-  for (const host of ['127.0.0.2', 'localhost.', 'app.localhost', '[::1]', 'localhost:8443']) {
-    const ask = await webClient(found, `https://${host}/cb`)
+  for (const host of [
+    ...['127.0.0.2', '0.0.0.0', '0.1.2.3', '[::1]', '[::]', '[::127.0.0.1]', '[::ffff:127.0.0.1]'],
+    ...['[::ffff:0.0.0.0]', '[::ffff:0:127.0.0.1]', '[64:ff9b::127.0.0.1]', 'localhost:8443', 'localhost..'],
+    ...['app.localhost', 'localhost.localdomain', 'localhost6.localdomain6', 'ip6-localhost', 'ip6-loopback'],
+  ]) {
+    const ask = await webClient(found, new URL(`https://${host}/cb`).href)
     for (const _ of [1, 2]) assert.equal(await ask(), ['mcp', 'by a click'], host)
+  }
+  for (const host of ['10.127.0.0', '[::ffff:7.240.0.1]', '[2001:db8::1]', 'localhost.example']) {
+    const ask = await webClient(found, new URL(`https://${host}/cb`).href)
+    assert.equal(
+      [await ask(), await ask()],
+      [
+        ['mcp', 'by a click'],
+        ['mcp', 'silently'],
+      ],
+      host,
+    )
   }
 })
 

@@ -13,6 +13,7 @@ export function answerPage(
 ): boolean {
   if (pages?.has(pathOf(request.url)) !== true) return false
   const address = addressBehind(request, trustProxy)
-  pages.take(request, response, { address, shows: auth?.own?.shows })
+  const { shows, isSignedIn } = auth?.own ?? {}
+  pages.take(request, response, { address, shows, isSignedIn })
   return true
 }

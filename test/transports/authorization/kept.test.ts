@@ -1,0 +1,83 @@
+// What one user, or one address, can have kept: an engine in memory has room for so much.
+import { systemWorld } from 'caduceus/runtime'
+import * as assert from 'uvu/assert'
+import { suite } from '../../support/suite.js'
+import { isBack } from './_attack.js'
+import { Browser } from './_browser.js'
+import { document, host, id, onTheWeb } from './_on-the-web.js'
+import { watched } from './_watched.js'
+
+const test = suite('what is kept of a user', { timeout: 30_000 })
+
+test('the document of a client is kept while somebody has let it in', async (t) => {
+  const other = `https://${host}/other.json`
+  await onTheWeb(t, {
+    '/mcp/client.json': document,
+    '/other.json': { ...document, client_id: other },
+  })
+  const { begin, codeOf, kept, auth, login } = await watched(t)
+  const documents = () => [...kept.keys()].filter((key) => key.startsWith('last document '))
+  // a page that nobody has pressed
+  await new Browser().open(begin({ client_id: other }).url, isBack)
+  const client = { client_id: id }
+  await codeOf(client)
+  assert.equal(documents(), [`last document ${id}`])
+  await auth.signOut({ issuer: login.issuer, subject: 'ada' })
+  assert.equal(documents(), [])
+  await codeOf(client)
+  assert.equal(documents(), [`last document ${id}`])
+})
+
+test('a grant has 64 access tokens: the oldest ends, and all with the grant', async (t) => {
+  const time = { ms: 0 }
+  const clock = { ...systemWorld, date: () => Date.now() + time.ms }
+  const { register, codeOf, token, status, kept, auth, login } = await watched(t, { clock })
+  const client = await register()
+  const { form } = await codeOf(client)
+  const { body: first } = await token(form)
+  let last = first
+  const ofKind = (kind: string) => [...kept.keys()].filter((key) => key.startsWith(`${kind} `)).length
+  for (let round = 0; round < 4; round += 1) {
+    const { refresh_token = '' } = last
+    const own = { grant_type: 'refresh_token', client_id: client.client_id ?? '' }
+    // calls of a host that renew at once
+    const all = await Promise.all(Array.from({ length: 17 }, () => token({ ...own, refresh_token })))
+    for (const { status: got, body } of all) if (got === 200) last = body
+    if (round === 1) assert.is(await status(first.access_token), 400)
+    time.ms += 31_000
+  }
+  assert.is(ofKind('AccessToken'), 64)
+  assert.equal([await status(first.access_token), await status(last.access_token)], [401, 400])
+  await auth.signOut({ issuer: login.issuer, subject: 'ada' })
+  assert.equal([ofKind('AccessToken'), ofKind('RefreshToken')], [0, 0])
+})
+
+test.slow('a user is known in 100 browsers: the oldest signs in again', async (t) => {
+  const { register, begin, kept, login } = await watched(t)
+  const client = await register()
+  const visit = async (browser: Browser): Promise<boolean> => {
+    const before = login.asked.length
+    await browser.open(begin(client).url, isBack)
+    return login.asked.length > before
+  }
+  const browsers = Array.from({ length: 101 }, () => new Browser())
+  for (const browser of browsers) await visit(browser)
+  const ofKind = (kind: RegExp) => [...kept.keys()].filter((key) => kind.test(key)).length
+  assert.equal([ofKind(/^Session (?!uid)/), ofKind(/^Session uid /)], [100, 100])
+  const [oldest = new Browser(), newest = new Browser()] = [browsers[0], browsers.at(-1)]
+  assert.equal([await visit(newest), await visit(oldest), await visit(oldest)], [false, true, false])
+})
+
+test('of a registration so much is kept; what no page shows is left out', async (t) => {
+  const { register, begin, kept } = await watched(t)
+  const long = 'x'.repeat(2_500)
+  assert.is((await register({ client_name: long })).error, 'invalid_client_metadata')
+  const shown = ['client_uri', 'logo_uri', 'policy_uri', 'tos_uri']
+  const uris = shown.map((name) => [name, `https://friend.example/${long.slice(0, 600)}`])
+  const client = await register({ ...Object.fromEntries(uris), contacts: ['ada@example.com'] })
+  const [text = ''] = [...kept].filter(([key]) => key.startsWith('Client ')).map(([, one]) => one)
+  assert.not.match(text, 'friend.example')
+  assert.match((await new Browser().open(begin(client).url, isBack)).text, 'Friend')
+})
+
+test.run()
