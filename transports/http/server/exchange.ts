@@ -72,7 +72,7 @@ const streamHeaders = Object.freeze({
  * One HTTP request and its response. It owns all code that runs for it: an error there costs this response
  * and nothing else. A message that comes before the answer turns it into an event stream.
  */
-export class Exchange implements Owner, MessageSink, StreamReader, DueAnswer {
+export class HttpExchange implements Owner, MessageSink, StreamReader, DueAnswer {
   readonly request: IncomingMessage
   readonly token: OwnerToken
   readonly peer: Peer

@@ -11,7 +11,7 @@ import { ClientCounts } from '../../connections/client-counts.js'
 import type { ListenScope, ServerPort } from '../../contract/contract.js'
 import { emitTransport, type StreamEvent } from '../../contract/events.js'
 import { AnswerQueue } from './answer-queue.js'
-import { type Beats, Exchange, type ExchangeLimits } from './exchange.js'
+import { type Beats, HttpExchange, type ExchangeLimits } from './exchange.js'
 import { createRoute } from './routes.js'
 import type { HttpSettings } from './options.js'
 import type { HttpSocket, TakeRequest } from './port.js'
@@ -24,7 +24,7 @@ interface HttpListenerInput {
 }
 
 interface Listener extends HttpListenerInput {
-  readonly exchanges: Exchanges
+  readonly exchanges: HttpExchanges
   readonly limits: ExchangeLimits
   readonly beats: Beats & { readonly interval: number }
   [describe](): string
@@ -42,8 +42,8 @@ export const httpListener = defineActor({
   stray: 'report',
   init({ socket, server, scope }: HttpListenerInput, ctx: ActorContext): Listener {
     const { settings, log, origin } = socket
-    const clients = new ClientCounts<Exchange>(settings.limits.requestsPerClient)
-    const exchanges = new Exchanges(clients)
+    const clients = new ClientCounts<HttpExchange>(settings.limits.requestsPerClient)
+    const exchanges = new HttpExchanges(clients)
     const { bufferedBytes, messageBytes } = settings.limits
     const { retryInterval, commentInterval } = settings.streams
     const { world } = processOf(ctx.self).tree
@@ -73,7 +73,7 @@ export const httpListener = defineActor({
     ctx.own(socket.attach({ server, take, retire: () => retire({ exchanges, server }) }))
     ctx.sendAfter(commentInterval, 'comment')
     ctx.sendAfter(beats.interval, 'beat')
-    const about = (): string => `${exchanges.size} open exchanges, ${socket.budget.describe()}`
+    const about = (): string => `${exchanges.size} open requests, ${socket.budget.describe()}`
     return { socket, server, scope, exchanges, limits, beats, [describe]: about }
   },
   info: {
@@ -110,14 +110,14 @@ function readBeats({ openAfter, endAfter }: HttpSettings['streams']): Beats & { 
 }
 
 function takeRequests(
-  exchanges: Exchanges,
+  exchanges: HttpExchanges,
   limits: ExchangeLimits,
-  route: (exchange: Exchange) => Promise<void>,
+  route: (exchange: HttpExchange) => Promise<void>,
   ctx: ActorContext,
 ): TakeRequest {
   const home = processOf(ctx.self).tree
   return (request, response) => {
-    const exchange = new Exchange(request, response, home, limits)
+    const exchange = new HttpExchange(request, response, home, limits)
     guard(exchange.token, () => {
       exchanges.add(exchange)
       if (limits.closing) exchange.interrupt(stopping)
@@ -157,12 +157,12 @@ async function within(ending: Promise<void> | undefined, ms: number, clock: Cloc
   })
 }
 
-class Exchanges {
-  readonly #all = new TurnoverSet<Exchange>()
-  readonly #clients: ClientCounts<Exchange>
+class HttpExchanges {
+  readonly #all = new TurnoverSet<HttpExchange>()
+  readonly #clients: ClientCounts<HttpExchange>
   #onEmpty: (() => void) | null = null
 
-  constructor(clients: ClientCounts<Exchange>) {
+  constructor(clients: ClientCounts<HttpExchange>) {
     this.#clients = clients
   }
 
@@ -170,7 +170,7 @@ class Exchanges {
     return this.#all.size
   }
 
-  add(exchange: Exchange): void {
+  add(exchange: HttpExchange): void {
     this.#all.add(exchange)
     exchange.whenOver(() => {
       this.#all.delete(exchange)

@@ -20,19 +20,19 @@ import type { HttpSettings } from './options.js'
 import { type AssignedRequest, headersKey, principalKey, withoutToken } from '../listen/peer.js'
 import { bytesRefusal, HttpRefusal, nothingHere, unavailable } from '../listen/refusal.js'
 import { keyOfPrincipal, type Principal } from '../../contract/principal.js'
-import type { Exchange, ExchangeLimits } from './exchange.js'
+import type { HttpExchange, ExchangeLimits } from './exchange.js'
 import { listen, listenOrResume } from './streams.js'
 import { pathOf } from '../../base/target.js'
 
 /** Answers one exchange; never rejects. */
-type Route = (exchange: Exchange) => Promise<void>
+type Route = (exchange: HttpExchange) => Promise<void>
 
 interface Surroundings {
   readonly server: ServerPort
   readonly settings: HttpSettings
   readonly guard: Guard
   readonly log: EventLog | undefined
-  readonly clients: ClientCounts<Exchange>
+  readonly clients: ClientCounts<HttpExchange>
   readonly origin: ListenerOrigin
   readonly limits: Pick<ExchangeLimits, 'answers' | 'closing' | 'world'>
   /** Tells why it cannot be known who sends requests. */
@@ -40,11 +40,12 @@ interface Surroundings {
 }
 
 /** What is done about each method of the one path (specification: transports, Streamable HTTP). */
-const routes: { readonly [method: string]: (exchange: Exchange, around: Surroundings) => Promise<void> } = {
-  POST: takeMessage,
-  GET: openStream,
-  DELETE: closeSession,
-}
+const routes: { readonly [method: string]: (exchange: HttpExchange, around: Surroundings) => Promise<void> } =
+  {
+    POST: takeMessage,
+    GET: openStream,
+    DELETE: closeSession,
+  }
 
 /** The routes of one listener: guard, path, method, and what the statuses of Streamable HTTP ask for. */
 export function createRoute(
@@ -68,7 +69,7 @@ export function createRoute(
 }
 
 /** An error that is not of ours to tell is reported, and answered with status 500. */
-function refuse(exchange: Exchange, error: unknown, { origin, settings }: Surroundings): void {
+function refuse(exchange: HttpExchange, error: unknown, { origin, settings }: Surroundings): void {
   const refusal = refusalOf(error, exchange)
   if (refusal === undefined) return exchange.fail(error, 'throw')
   const { status } = refusal
@@ -77,7 +78,7 @@ function refuse(exchange: Exchange, error: unknown, { origin, settings }: Surrou
   exchange.refuse(withChallenge(refusal, exchange, settings.auth))
 }
 
-function pick(exchange: Exchange, { settings, guard, clients, server }: Surroundings) {
+function pick(exchange: HttpExchange, { settings, guard, clients, server }: Surroundings) {
   const { request, peer } = exchange
   const framing = framingProblem(request)
   if (framing !== undefined) throw new HttpRefusal(framing.status, framing.problem, { connection: 'close' })
@@ -97,7 +98,7 @@ function pick(exchange: Exchange, { settings, guard, clients, server }: Surround
 
 /** Before anything of the request is used. Who was handed over by the framework is known already. */
 async function admit(
-  exchange: Exchange,
+  exchange: HttpExchange,
   { server, settings, clients, limits, unidentified }: Surroundings,
 ): Promise<void> {
   const { peer, request } = exchange
@@ -136,7 +137,7 @@ function hear({ pages }: ServerPort, principal: Principal, { headers }: Incoming
 
 /** Most requests are over before their token can be revoked: only what lasts has it watched. */
 function watchLater(
-  exchange: Exchange,
+  exchange: HttpExchange,
   principal: Principal,
   { settings, limits: { world } }: Pick<Surroundings, 'settings' | 'limits'>,
 ): void {
@@ -146,16 +147,16 @@ function watchLater(
   exchange.watchToken = () => new TokenWatch({ request, peer, principal, settings, world, report })
 }
 
-function tooMany(whose: 'address' | 'principal', { max }: ClientCounts<Exchange>): HttpRefusal {
+function tooMany(whose: 'address' | 'principal', { max }: ClientCounts<HttpExchange>): HttpRefusal {
   const problem = `one ${whose} may have ${max} requests at once`
   return new HttpRefusal(429, problem, { 'retry-after': '1' })
 }
 
-async function answerPreflight(exchange: Exchange): Promise<void> {
+async function answerPreflight(exchange: HttpExchange): Promise<void> {
   exchange.finish(204, preflightHeaders(exchange.request))
 }
 
-async function takeMessage(exchange: Exchange, around: Surroundings): Promise<void> {
+async function takeMessage(exchange: HttpExchange, around: Surroundings): Promise<void> {
   const { request, peer } = exchange
   const { server, settings, limits } = around
   checkContent(request)
@@ -168,7 +169,7 @@ async function takeMessage(exchange: Exchange, around: Surroundings): Promise<vo
 }
 
 /** The status of each outcome of a message (specification: transports, Streamable HTTP). */
-function conclude(exchange: Exchange, outcome: Outcome, around: Surroundings): void {
+function conclude(exchange: HttpExchange, outcome: Outcome, around: Surroundings): void {
   switch (outcome.type) {
     case 'answered': {
       const { response, sessionId } = outcome
@@ -201,7 +202,7 @@ function conclude(exchange: Exchange, outcome: Outcome, around: Surroundings): v
 const shortBody = 64 * 1024
 
 /** Refuses a missing or foreign session before the body is read; revisions without sessions have none. */
-async function checkSession({ request, peer }: Exchange, server: ServerPort): Promise<void> {
+async function checkSession({ request, peer }: HttpExchange, server: ServerPort): Promise<void> {
   const { 'mcp-session-id': sessionId, 'mcp-protocol-version': revision } = request.headers
   if (typeof sessionId !== 'string' || sessionId === '') return
   if (typeof revision === 'string' && isModernRevision(revision)) return
@@ -234,7 +235,7 @@ function accepts({ headers }: IncomingMessage, type: string): boolean {
   })
 }
 
-async function openStream(exchange: Exchange, around: Surroundings): Promise<void> {
+async function openStream(exchange: HttpExchange, around: Surroundings): Promise<void> {
   const { server, log } = around
   if (!accepts(exchange.request, 'text/event-stream')) {
     throw new HttpRefusal(406, 'Accept: expected text/event-stream')
@@ -244,7 +245,7 @@ async function openStream(exchange: Exchange, around: Surroundings): Promise<voi
   else await listenOrResume(exchange, sessionId, { server, log })
 }
 
-async function closeSession(exchange: Exchange, around: Surroundings): Promise<void> {
+async function closeSession(exchange: HttpExchange, around: Surroundings): Promise<void> {
   const { server, log } = around
   const sessionId = sessionOf(exchange, server)
   await server.close(sessionId, exchange.peer)
@@ -264,7 +265,7 @@ function checkSessionMethod({ headers }: IncomingMessage, server: ServerPort): v
 }
 
 /** The session that a GET or DELETE names. Throws HttpRefusal. */
-function sessionOf({ request }: Exchange, { revisions }: ServerPort): string {
+function sessionOf({ request }: HttpExchange, { revisions }: ServerPort): string {
   try {
     return sessionIn(request.headers, revisions)
   } catch (error) {
@@ -277,7 +278,7 @@ function problemOf(error: unknown): string {
   return error instanceof HttpRefusal ? error.message : messageOf(error)
 }
 
-function refusalOf(error: unknown, { requestId }: Pick<Exchange, 'requestId'>): HttpRefusal | undefined {
+function refusalOf(error: unknown, { requestId }: Pick<HttpExchange, 'requestId'>): HttpRefusal | undefined {
   if (error instanceof HttpRefusal) return error
   const denial = denialOf(error)
   if (denial !== undefined) return new HttpRefusal(denial.status, denial.message, denial.headers)
@@ -303,7 +304,7 @@ const maxScopes = 2_000
  */
 function withChallenge(
   refusal: HttpRefusal,
-  { peer: { principal }, request }: Pick<Exchange, 'peer' | 'request'>,
+  { peer: { principal }, request }: Pick<HttpExchange, 'peer' | 'request'>,
   auth: AuthSettings | undefined,
 ): HttpRefusal {
   const lacking = lackingIn(refusal.body)

@@ -6,7 +6,7 @@ import { TransportError } from '../../base/errors.js'
 import type { EventLog, ForeignPosition, LoggedStream, Position } from '../streams/event-log.js'
 import type { Found } from '../streams/followed-stream.js'
 import { HttpRefusal, unavailable } from '../listen/refusal.js'
-import type { Exchange } from './exchange.js'
+import type { HttpExchange } from './exchange.js'
 
 interface StreamSurroundings {
   readonly server: ServerPort
@@ -14,7 +14,7 @@ interface StreamSurroundings {
 }
 
 /** A GET stream that ends with its connection. Rejects with TransportError SESSION_NOT_FOUND. */
-export async function listen(exchange: Exchange, sessionId: string, server: ServerPort): Promise<void> {
+export async function listen(exchange: HttpExchange, sessionId: string, server: ServerPort): Promise<void> {
   exchange.isListening = true
   const detach = await server.subscribe(sessionId, exchange, exchange.peer)
   if (exchange.isOver) return detach()
@@ -28,7 +28,7 @@ export async function listen(exchange: Exchange, sessionId: string, server: Serv
  * 400 for an id that is none to go on from.
  */
 export async function listenOrResume(
-  exchange: Exchange,
+  exchange: HttpExchange,
   sessionId: string,
   around: StreamSurroundings,
 ): Promise<void> {
@@ -50,7 +50,7 @@ export async function listenOrResume(
 }
 
 /** One stream more than are kept costs an older one: first the session is asked whether it is theirs. */
-async function begin(exchange: Exchange, sessionId: string, around: StreamSurroundings): Promise<void> {
+async function begin(exchange: HttpExchange, sessionId: string, around: StreamSurroundings): Promise<void> {
   if (around.log.isFull(sessionId))
     (await around.server.subscribe(sessionId, withoutMessages(exchange), exchange.peer))()
   await follow(exchange, around.log.open(sessionId, 'listen'), null, around)
@@ -58,7 +58,7 @@ async function begin(exchange: Exchange, sessionId: string, around: StreamSurrou
 
 /** Through all of its connections, the stream is one reader of the session. */
 async function follow(
-  exchange: Exchange,
+  exchange: HttpExchange,
   stream: LoggedStream,
   after: number | null,
   { server }: StreamSurroundings,
@@ -82,9 +82,9 @@ async function follow(
 class StreamSink implements Sink {
   readonly #stream: LoggedStream
   /** Null once it is told the revision: then nothing here leads to its socket. */
-  #exchange: Exchange | null
+  #exchange: HttpExchange | null
 
-  constructor(stream: LoggedStream, exchange: Exchange) {
+  constructor(stream: LoggedStream, exchange: HttpExchange) {
     this.#stream = stream
     this.#exchange = exchange
   }
@@ -105,7 +105,7 @@ class StreamSink implements Sink {
 
 /** The rest of a stream that a request began: nothing else of the session comes here. */
 function resume(
-  exchange: Exchange,
+  exchange: HttpExchange,
   { stream, after }: { readonly stream: LoggedStream; readonly after: number },
   detach: () => void,
 ): void {
@@ -119,7 +119,7 @@ function resume(
  * The rest of a stream that another process began. Where that has ended, a GET stream goes on as one of ours.
  */
 async function takeUp(
-  exchange: Exchange,
+  exchange: HttpExchange,
   sessionId: string,
   position: ForeignPosition,
   around: StreamSurroundings,
@@ -158,7 +158,7 @@ async function takeUp(
 }
 
 /** Never rejects. */
-async function goOn(exchange: Exchange, sessionId: string, around: StreamSurroundings): Promise<void> {
+async function goOn(exchange: HttpExchange, sessionId: string, around: StreamSurroundings): Promise<void> {
   try {
     await begin(exchange, sessionId, around)
   } catch (error) {
@@ -181,6 +181,6 @@ function problemOf(position: Position): string | undefined {
 }
 
 /** Asks whether the session is there, and keeps it, without taking messages from other readers. */
-function withoutMessages(exchange: Exchange): Sink {
+function withoutMessages(exchange: HttpExchange): Sink {
   return { isDeaf: true, negotiated: (revision) => exchange.negotiated(revision), send: () => false }
 }

@@ -16,7 +16,7 @@ import { guard } from '../../../../runtime/faults/containment.js'
 import { processOf } from '../../../../runtime/process/ref.js'
 import { AnswerQueue } from '../../../../transports/http/server/answer-queue.js'
 import { ByteBudget } from '../../../../transports/connections/byte-budget.js'
-import { Exchange } from '../../../../transports/http/server/exchange.js'
+import { HttpExchange } from '../../../../transports/http/server/exchange.js'
 import { type Answer, RawClient } from '../../../server/_client.js'
 import { suite, type TestContext } from '../../../support/suite.js'
 
@@ -107,7 +107,7 @@ test('a throw in a callback of the body fails its exchange only', async (t) => {
   const home = await startActor(defineActor({ name: 'home', init: () => ({}) }), undefined, { logger: false })
   t.after(() => home.stop())
   const server = createServer((request, response) => {
-    const exchange = new Exchange(request, response, processOf(home).tree, {
+    const exchange = new HttpExchange(request, response, processOf(home).tree, {
       maxBufferedBytes: 1_000,
       maxMessageBytes: 1_000,
       budget: new ByteBudget({

@@ -38,12 +38,12 @@ test('answer bytes for a client that was released or left are not held', async (
     const reading = await sent
     const { id } = await reading.next()
     if (how === 'gone') reading.cut()
-    await until(() => / 0 open exchanges/.test(formatTree(inspect(listener()))))
+    await until(() => / 0 open requests/.test(formatTree(inspect(listener()))))
     answer({ text: 'x'.repeat(500_000) })
     const again = await resume(t, url, id)
     await again.ended
     assert.match(JSON.stringify(again.items.all), /x{500000}/)
-    await until(() => / 0 open exchanges/.test(formatTree(inspect(listener()))))
+    await until(() => / 0 open requests/.test(formatTree(inspect(listener()))))
     assert.match(formatTree(inspect(listener())), /, 0\.0 of \d+ MiB pending/)
   }
 })
