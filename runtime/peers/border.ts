@@ -287,7 +287,7 @@ export class Border {
     try {
       this.#send({ type: 'reply', id, ok, value: this.pack(value, what) })
     } catch (error) {
-      const why = error instanceof RuntimeError ? error : notCloneable(what, messageOf(error))
+      const why = ofAnswer(error instanceof RuntimeError ? error : notCloneable(what, messageOf(error)))
       const told = this.pack(why, what)
       this.#send({ type: 'reply', id, ok: false, value: told })
     }
@@ -442,6 +442,11 @@ function ended(name: string): RuntimeError {
     retryable: true,
     data: { sent: false },
   })
+}
+
+/** The error of an answer that cannot be sent: what was asked has been done. */
+function ofAnswer({ code, message, data, cause }: RuntimeError): RuntimeError {
+  return new RuntimeError(code, message, { data: { ...data, sent: true }, cause })
 }
 
 function ignore(): void {}
