@@ -255,7 +255,7 @@ async function startTransport(holdings: Holdings, server: ActorRef, ctx: ActorCo
   }
 }
 
-/** Not a part of it: a group that gave up is stopping as well, but comes back. */
+/** Whether the server itself is: the group alone also stops when it gave up, and then comes back. */
 function isStopping(server: ActorRef): boolean {
   return (processOf(server) as Actor).phase === 'stopping'
 }

@@ -101,7 +101,6 @@ async function signerOf(key: ProofKey): Promise<Signer> {
   return (claims) => new SignJWT(claims).setProtectedHeader(header).sign(privateKey)
 }
 
-/** A new key. */
 export async function makeProofKey(alg: ProofAlgorithm): Promise<ProofKey> {
   const { exportJWK, generateKeyPair } = await loadJose()
   const { privateKey } = await generateKeyPair(alg, { extractable: true })

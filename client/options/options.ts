@@ -5,7 +5,7 @@ import type { Clock } from '../../runtime/time/clock.js'
 import { systemWorld, type World, worldOf } from '../../runtime/time/world.js'
 import type { Logger, LogOptions } from '../../runtime/faults/log.js'
 import { Registry } from '../../runtime/process/registry.js'
-import { isInspector, type MachineInspector } from '../../runtime/watch/inspector.js'
+import { inspectorReader, type MachineInspector } from '../../runtime/watch/inspector.js'
 import type { TreeOptions } from '../../runtime/process/root.js'
 import { version } from '../../runtime/base/version.js'
 import { type AnswerOptions, type Answers, readAnswers } from './answers.js'
@@ -109,7 +109,7 @@ const readers = {
     readWord(value, field, ['auto', 'modern', 'handshake']),
   probeTimeout: or(readMs, 5_000),
   questionTimeout: or(readMs, 300_000),
-  inspect: or(readInspector, undefined),
+  inspect: or(inspectorReader(bad), undefined),
   health: or(readHealth, undefined),
   retry: readRetry,
   retryBudget: or(readBudget, undefined),
@@ -181,11 +181,6 @@ export function readRegistry(value: unknown): Registry {
 
 function or<Value, Fallback>(read: (value: unknown, field: string) => Value, fallback: Fallback) {
   return (value: unknown, field: string) => (value === undefined ? fallback : read(value, field))
-}
-
-function readInspector(value: unknown, field: string): MachineInspector {
-  if (isInspector(value)) return value
-  throw bad(field, 'a function, or an object with next', value)
 }
 
 function readHealth(value: unknown): Required<HealthOptions> {

@@ -12,7 +12,7 @@ interface ArgumentSchema {
 }
 
 /** Where the arguments of a call may come from besides the words themselves. */
-export interface ArgumentSources {
+interface ArgumentSources {
   /** Reads a file, or standard input (`-`), that is written as told. Rejects with UsageError. */
   readonly read: (path: string, written: string) => Promise<Buffer>
 }

@@ -51,7 +51,7 @@ export async function loadApi(path: string, invocation: Invocation): Promise<Ser
 }
 
 /** The server of an API, which runs in this process. */
-export interface RunningApi {
+interface RunningApi {
   readonly transport: ClientTransport
   end(): Promise<void>
 }

@@ -39,7 +39,6 @@ export interface Target {
 /** Milliseconds that each step of the end of a server takes at most: somebody waits for a command. */
 const stopTimeout = 1_000
 
-/** The surroundings of this program. */
 export function surroundingsOf(): Surroundings {
   return { platform: process.platform, env: process.env, home: homedir(), folder: process.cwd() }
 }

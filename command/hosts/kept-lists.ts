@@ -6,7 +6,7 @@ import { writeWhole } from '../base/write-file.js'
 import { type Surroundings, textOf } from './host-files.js'
 
 /** What is known of a tool for the completion of a shell. */
-export interface KeptTool {
+interface KeptTool {
   readonly name: string
   readonly properties: readonly string[]
 }

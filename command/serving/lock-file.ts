@@ -10,7 +10,7 @@ import { UsageError } from '../base/usage-error.js'
 import { jsonText } from '../terminal/screen.js'
 
 /** What the file says: definitions of servers, by server and by what they are of. */
-export type PinnedServers = ReadonlyMap<string, ReadonlyMap<string, PinnedDefinition>>
+type PinnedServers = ReadonlyMap<string, ReadonlyMap<string, PinnedDefinition>>
 
 /** Ms that another program may have the file: what one that was killed has left is taken over after 30 s. */
 const patience = 45_000

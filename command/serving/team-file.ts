@@ -23,7 +23,7 @@ export interface TeamMember extends Omit<StartedUpstream, 'start'> {
 }
 
 /** How the gateway is known where users of a server sign in. */
-export interface MemberOAuth {
+interface MemberOAuth {
   readonly client?: { readonly id: string; readonly secret?: string; readonly issuer?: string }
   readonly clientMetadataUrl?: string
   readonly scope?: string
@@ -69,8 +69,7 @@ interface RedisEngine {
   readonly keys?: readonly string[]
 }
 
-/** Where the team listens. */
-export interface TeamListening {
+interface TeamListening {
   readonly host?: string
   readonly port?: number
   readonly path?: string
@@ -86,7 +85,7 @@ export interface TeamListening {
 }
 
 /** Replaces the variables of a part of the file. */
-export type Fill = (part: FoundServer) => Promise<FoundServer['entry']>
+type Fill = (part: FoundServer) => Promise<FoundServer['entry']>
 
 const gatewayFields = [
   ...['name', 'title', 'instructions', 'separator', 'prefix', 'toolSearch', 'startTimeout', 'pin'],

@@ -17,7 +17,7 @@ export type TeamReaders = ReturnType<typeof optionReaders<UsageError>>
 export type Wrong = (field: string, problem: string) => UsageError
 
 /** Which users are meant: those of whom one of these holds. */
-export interface UserRule {
+interface UserRule {
   /** Addresses that the provider has verified, in either case. */
   readonly emails: readonly string[]
   /** What comes after the @ of such an address. */
@@ -158,7 +158,6 @@ function readRule(
   return rule
 }
 
-/** Whether a rule means a user. */
 export function isMeant({ email, claims }: SignedInUser, rule: UserRule): boolean {
   const address = email?.toLowerCase()
   if (address !== undefined && rule.emails.includes(address)) return true

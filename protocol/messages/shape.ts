@@ -28,11 +28,9 @@ type Fields<T> = {
   readonly [F in keyof T]-?: Check<Record<never, never> extends Pick<T, F> ? T[F] | undefined : T[F]>
 }
 
-/** A string. */
 export const text = kind<string>('a string', (value) => typeof value === 'string')
 /** A number; JSON knows no NaN, and 1e400 is read as Infinity. */
 export const finite = kind<number>('a number', Number.isFinite)
-/** A boolean. */
 export const flag = kind<boolean>('true or false', (value) => typeof value === 'boolean')
 /** An object; its fields are not checked, whatever its type says of them. */
 export const record = kind<never>('an object', isObject)
@@ -87,7 +85,6 @@ export function recordOf<T>(check: Check<T>, most = Number.POSITIVE_INFINITY): C
   }
 }
 
-/** One of a few words. */
 export function oneOf<const Word extends string>(...words: readonly Word[]): Check<Word> {
   return kind(`one of ${words.join(', ')}`, (value) => words.includes(value as Word))
 }

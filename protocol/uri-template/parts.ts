@@ -90,7 +90,6 @@ function readVariable(template: string, text: string): VariableSpec {
   )
 }
 
-/** The error of a template that is none. */
 export function badTemplate(template: string, expected: string): ProtocolError {
   const shown = JSON.stringify(template.slice(0, 200))
   return new ProtocolError('BAD_TEMPLATE', `uri template ${shown}: expected ${expected}`)

@@ -113,7 +113,7 @@ export function optionReaders<Failure extends Error>(makeError: (field: string, 
   }
 }
 
-function isRecord(value: unknown): value is Record<string, unknown> {
+export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 

@@ -15,7 +15,6 @@ import {
 } from './messages.js'
 import { boot, type PeerSettings } from './options.js'
 
-/** Events of a connection. */
 interface PeerEvents {
   message(message: BorderMessage): void
   /** The thread or process has ended; once. */

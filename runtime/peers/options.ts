@@ -1,8 +1,7 @@
 import { existsSync } from 'node:fs'
-import { fileURLToPath, pathToFileURL } from 'node:url'
-import { isAbsolute } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { badOption, checkFields } from '../base/check.js'
-import { entryOf } from '../base/entries.js'
+import { entryOf, moduleUrl } from '../base/entries.js'
 import type { ErrorClasses } from './values.js'
 
 /** Where an actor runs that has a thread or process of its own, and what it may use there. */
@@ -65,7 +64,6 @@ export interface PeerSettings {
   readonly blockedTimeout: number
 }
 
-/** The fields of PeerOptions. */
 const peerFields = [
   'kind',
   'module',
@@ -116,7 +114,7 @@ export function readPeerOptions(options: PeerOptions): PeerSettings {
 }
 
 function readModule(module: unknown): string {
-  const url = module instanceof URL ? module : toUrl(module)
+  const url = moduleUrl(module)
   if (url?.protocol !== 'file:') throw badOption('module', 'a file: URL or an absolute path', module)
   if (!isFile(url)) throw badOption('module', 'the URL of a file that is there', url.href)
   return url.href
@@ -127,12 +125,6 @@ export const boot = entryOf('runtime/peers/boot.js')
 
 function isFile(url: URL): boolean {
   return url.protocol === 'file:' && existsSync(fileURLToPath(url))
-}
-
-function toUrl(module: unknown): URL | undefined {
-  if (typeof module !== 'string') return undefined
-  if (isAbsolute(module)) return pathToFileURL(module)
-  return URL.canParse(module) ? new URL(module) : undefined
 }
 
 function areClasses(errors: unknown): boolean {

@@ -1,5 +1,5 @@
 import { RuntimeError } from '../base/errors.js'
-import { optionReaders } from '../base/read-options.js'
+import { isRecord, optionReaders } from '../base/read-options.js'
 import type { ExitReason } from '../base/exit.js'
 import type { ActorContext } from './context.js'
 import type { Monitor, ProcessRef } from './process.js'
@@ -185,8 +185,4 @@ function entry(behaviour: string, kind: 'call' | 'cast' | 'info', name: string, 
 
 function isPositive(value: unknown): boolean {
   return typeof value === 'number' && value > 0
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -22,7 +22,6 @@ const smoothing = 8
 const cpuEvery = 10
 const cpuEveryAtRest = 100
 
-/** What a rota takes of a world. */
 export type RotaWorld = Pick<World, 'now' | 'cpu' | 'setImmediate' | 'setTimeout' | 'clearTimeout'>
 
 /** A piece that is done elsewhere answers a promise of it. */

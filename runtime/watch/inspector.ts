@@ -1,4 +1,5 @@
 import type { InspectionEvent } from 'xstate'
+import type { Read } from '../base/read-options.js'
 import { subscriber } from '../faults/containment.js'
 import type { World } from '../time/world.js'
 
@@ -8,8 +9,17 @@ import type { World } from '../time/world.js'
  */
 export type MachineInspector = ((event: InspectionEvent) => void) | { next?(event: InspectionEvent): void }
 
-/** Whether it can hear. */
-export function isInspector(value: unknown): value is MachineInspector {
+/** Reads the option `inspect`. */
+export function inspectorReader(
+  bad: (field: string, expected: string, got: unknown) => Error,
+): Read<MachineInspector> {
+  return (value, field) => {
+    if (isInspector(value)) return value
+    throw bad(field, 'a function, or an object with next', value)
+  }
+}
+
+function isInspector(value: unknown): value is MachineInspector {
   if (typeof value === 'function') return true
   return typeof value === 'object' && value !== null && 'next' in value && typeof value.next === 'function'
 }

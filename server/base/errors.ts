@@ -86,14 +86,13 @@ export function isOutsideRoots(error: unknown): error is ServerError {
   return error instanceof ServerError && error.code === 'OUTSIDE_ROOTS'
 }
 
-/** Whether an isolated handler was lost with its thread or process. */
-export function isWorkerEnded(error: unknown): error is ServerError {
-  return error instanceof ServerError && error.code === 'WORKER_ENDED'
-}
-
-/** Whether a handler used session state where there is none: the message tells its author what to do. */
-export function isNoSession(error: unknown): error is ServerError {
-  return error instanceof ServerError && error.code === 'NO_SESSION'
+/**
+ * Whether a caller is told of it, as it is no crash. WORKER_ENDED: an isolated handler was lost with its thread
+ * or process. NO_SESSION: session state where there is none; the message tells its author what to do.
+ */
+export function isTold(error: unknown): error is ServerError {
+  if (error instanceof ToolError || error instanceof AskError) return true
+  return error instanceof ServerError && (error.code === 'WORKER_ENDED' || error.code === 'NO_SESSION')
 }
 
 /** The JSON-RPC code of a request refused because its session has too many; outside the reserved ranges. */

@@ -78,7 +78,7 @@ export interface WorkEvent extends RequestOrigin {
 }
 
 /** Runs something, and returns what that returns. */
-export type Around = <Result>(run: () => Result) => Result
+type Around = <Result>(run: () => Result) => Result
 
 /** A notification came from the client, or was sent to it. */
 export interface NotificationEvent extends RequestOrigin {

@@ -3,7 +3,7 @@ import { isError, messageOf, stackOf } from '../../runtime/base/errors.js'
 import { type ProcessRef, reportOf } from '../../runtime/process/ref.js'
 
 /** An error as `exposeErrors` shows it to clients. The client of this library makes it a `cause`. */
-export interface ExposedError {
+interface ExposedError {
   readonly name: string
   readonly message: string
   readonly stack: string
@@ -37,7 +37,7 @@ export function toldCrash(crashed: ProcessRef, reason: ExitReason, exposeErrors:
 }
 
 /** What clients are shown of a crash, with its causes. Never throws. */
-export function exposedError(error: unknown, depth = 1): ExposedError {
+function exposedError(error: unknown, depth = 1): ExposedError {
   const known = isError(error) ? error : undefined
   const cause = depth < maxDepth ? attempt(() => known?.cause) : undefined
   return {

@@ -13,7 +13,7 @@ const nobody: ContainedTree = {
 
 type Signal = keyof typeof numbers
 
-export interface SignalPlan {
+interface SignalPlan {
   readonly stop: () => Promise<void>
   /** What SIGHUP does where it does not say that a terminal is gone. */
   readonly hangUp: () => Promise<void>

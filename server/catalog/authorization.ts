@@ -1,6 +1,6 @@
 import type { Peer } from '../../transports/contract/contract.js'
-import type { Catalog, Hearers, ResourceMatch } from './catalog.js'
-import { type Guarded, isAllowed } from '../context/scopes.js'
+import { type Catalog, componentIn, type Hearers } from './catalog.js'
+import { isAllowed } from '../context/scopes.js'
 import type { ServerDefinition } from '../definitions/define-server.js'
 
 /** Warns of components with scopes on standard input, where the caller is trusted without any. */
@@ -16,11 +16,6 @@ export function warnOfScopes(definition: ServerDefinition): void {
   )
 }
 
-/** The component behind a uri, for checks of scopes. */
-export function guardedIn(found: ResourceMatch): Guarded {
-  return 'resource' in found ? found.resource : found.template
-}
-
 /**
  * Who may be told that a resource has changed; undefined: whoever has subscribed. What is at an address may be
  * another one's by now, or have come after the subscription.
@@ -33,7 +28,7 @@ function hearersIn(uri: string, catalog: Catalog): Hearers {
   const found = catalog.find(uri)
   // of what no server behind this one offers nobody hears, whoever tells of it
   if (found === undefined) return catalog.isExtended ? () => false : undefined
-  const { scopes = [], permits } = guardedIn(found)
+  const { scopes = [], permits } = componentIn(found)
   return scopes.length === 0 && permits === undefined
     ? undefined
     : (peer) => isAllowed(peer, { scopes, permits })
@@ -50,6 +45,6 @@ export function hearingOf(
   asker: string,
 ): { readonly undo: (() => void) | undefined } | undefined {
   const found = catalog.guardsResources ? catalog.find(uri) : undefined
-  if (found !== undefined && !isAllowed(peer, guardedIn(found))) return undefined
+  if (found !== undefined && !isAllowed(peer, componentIn(found))) return undefined
   return { undo: found && catalog.wantFound(found, peer, asker) }
 }

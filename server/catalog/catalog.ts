@@ -75,6 +75,18 @@ export type ResourceMatch =
       readonly variables: Readonly<Record<string, TemplateValue>>
     }
 
+export function componentIn(found: ResourceMatch): ResourceDefinition | ResourceTemplateDefinition {
+  return 'resource' in found ? found.resource : found.template
+}
+
+/** A session asks for what its client has been allowed before. */
+export const itself: Peer = Object.freeze({
+  transport: '',
+  headers: {},
+  remoteAddress: undefined,
+  trusted: true,
+})
+
 /** Characters of a uri: matching takes time and memory with each of them. */
 export const maxUriLength = 8_192
 
@@ -85,13 +97,10 @@ const listOf = Object.freeze({
   prompt: 'prompts',
 } as const)
 
-/**
- * The components of one server, those added at run time included. Only the base actor changes it; all read
- * it.
- */
 /** Tools that are warned of: they may come and go. */
 const maxSilent = 100
 
+/** The components of one server, also those added while it runs. Only the base actor changes it; all read it. */
 export class Catalog {
   readonly tools: Shelf<ToolDefinition, 'tools/list'>
   readonly resources: Shelf<ResourceDefinition, 'resources/list'>
@@ -106,8 +115,8 @@ export class Catalog {
   readonly #offered: readonly Revision[]
   /** With the instructions in it. */
   #discoveries = new Map<Dialect, readonly [instructions: string | undefined, answer: Immediate]>()
-  /** Starts above the versions of an earlier program, whose components may have been others. */
   readonly #hearers = new Map<string, Hearers>()
+  /** Starts above the versions of an earlier program, whose components may have been others. */
   #version: number
   readonly #changedAt: Record<ListKind, number>
   readonly #hasTasks: boolean
@@ -335,7 +344,7 @@ export class Catalog {
 
   /** The same, of what `find` has found. */
   wantFound(found: ResourceMatch, peer: Peer, asker?: string): (() => void) | undefined {
-    return ('resource' in found ? found.resource : found.template).relayed?.want?.(peer, asker)
+    return componentIn(found).relayed?.want?.(peer, asker)
   }
 
   /** False when its name or uri is taken. */

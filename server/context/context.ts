@@ -425,8 +425,7 @@ export class ToolContext {
   }
 }
 
-/** A mistake of the caller throws there, also when no client listens. */
-/** A copy that has JSON, made in the author's own task. */
+/** A copy that has JSON, made in the author's own task: a mistake throws there, also when no client listens. */
 function plainParams(params: unknown): object {
   try {
     const plain: unknown = JSON.parse(JSON.stringify(params))

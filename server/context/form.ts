@@ -12,7 +12,7 @@ import { readersOf } from '../base/read-options.js'
 export type Form = FieldRecord | StandardSchema
 
 /** What a form is filled in with: as the arguments of a tool, so that a day is a day. */
-export type FilledIn<F> = F extends StandardSchema<infer _, infer Values> ? Values : GroupOutput<F>
+type FilledIn<F> = F extends StandardSchema<infer _, infer Values> ? Values : GroupOutput<F>
 
 /** The answer to a form. */
 export type FormAnswer<F> = Omit<ElicitResult, 'action' | 'content'> &

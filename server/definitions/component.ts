@@ -1,8 +1,7 @@
 import { existsSync } from 'node:fs'
-import { isAbsolute } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import type { Icon, Meta } from '../../protocol/messages/base.js'
 import { deepFreeze, isObject } from '../../protocol/wire/json.js'
+import { moduleUrl } from '../../runtime/base/entries.js'
 import { ToolContext } from '../context/context.js'
 import type { IsolatedHandler } from '../context/isolated.js'
 import { aboutNamed, definitionError, type DefinitionReaders, definitionReaders } from './definition.js'
@@ -152,17 +151,11 @@ function readIsolated(
     )
   if (given[handler] !== undefined)
     throw bad(handler, 'nothing beside module, whose default export it is', given[handler])
-  const url = module instanceof URL ? module : toUrl(module)
+  const url = moduleUrl(module)
   if (url?.protocol !== 'file:')
     throw bad('module', "the file: URL of a module, as in new URL('./heavy.js', import.meta.url)", module)
   if (!existsSync(url)) throw definitionError(about, 'module', `module: ${url.href} is not there`)
   return Object.freeze({ kind: isolate, module: url.href })
-}
-
-function toUrl(module: unknown): URL | undefined {
-  if (typeof module !== 'string') return undefined
-  if (isAbsolute(module)) return pathToFileURL(module)
-  return URL.canParse(module) ? new URL(module) : undefined
 }
 
 /** The last argument of every handler is its context. */

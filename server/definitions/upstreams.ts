@@ -194,7 +194,7 @@ export interface UpstreamRecord {
   unwant: (uri: string, caller: string) => void
 }
 
-export interface WantedResource {
+interface WantedResource {
   /** The uris here that it is wanted by, and how many want it by each. */
   readonly listed: Map<string, number>
   /** Of these the ones that are another server's by now. */
@@ -205,7 +205,7 @@ export interface WantedResource {
   readonly caller: string
 }
 
-export interface MovedResource {
+interface MovedResource {
   /** The server; undefined: several are asked, as none lists it. */
   readonly to: string | undefined
   /** Has nobody asked for it any more. */

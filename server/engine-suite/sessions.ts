@@ -17,7 +17,6 @@ import {
   two,
 } from './trial.js'
 
-/** Whose a session is. */
 export function sessionTests(test: DefineTrial): void {
   // whose a session is
 

@@ -1,7 +1,6 @@
 import { deepEqual, equal } from 'node:assert/strict'
 import { type DefineTrial, eventually, limits, long, soon, stream, two } from './trial.js'
 
-/** Event streams. */
 export function streamTests(test: DefineTrial): void {
   test('an event log is found at its last place until it expires', async (t) => {
     const [a, b] = await two(t)

@@ -46,7 +46,7 @@ export interface EngineBench {
 export type EngineLack = 'outage' | 'silence' | 'loss' | 'listeners' | 'expiry'
 
 /** One test: an engine, and those who have it open. */
-export interface Trial {
+interface Trial {
   readonly bench: EngineBench
   readonly undo: (() => Promise<void> | void)[]
 }

@@ -60,14 +60,12 @@ export interface ClusterSettings {
  *
  * - Each method is done at once or not at all: of what nodes ask at the same time, one is done after the other.
  * - A method that cannot be done rejects with TransportError CLUSTER_UNAVAILABLE (`retryable`), as does one
- * that may
- * have been done and was not answered: within 0.4 of a lease, but 1 s at least, and at once while `isUp` is
- * false.
- *   A record that it will never take is refused with ServerError BAD_STATE, at once.
+ *   that may have been done and was not answered: within 0.4 of a lease, but 1 s at least, and at once while
+ *   `isUp` is false. A record that it will never take is refused with ServerError BAD_STATE, at once.
  *   An engine sends nothing twice: nodes ask again where they have to, also for what was done. Then `claim` makes
  *   a new epoch, and what is sent, published or appended is there twice, which nodes see.
- * - What has expired is not there: it is not loaded, owned or counted, and leaves room. Times are in ms by
- * the clock   of the engine, may have fractions, and may be Infinity, as may limits.
+ * - What has expired is not there: it is not loaded, owned or counted, and leaves room. Times are in ms by the
+ *   clock of the engine, may have fractions, and may be Infinity, as may limits.
  * - What is lost may be restored: nodes see it by `run`, and claim with `mayRestore`. An engine whose `run` never
  *   changes is never asked for that.
  * - Texts are any, without U+0000; records have up to some MiB, names of sessions up to 720 characters.

@@ -43,7 +43,6 @@ interface Inbox {
   until: number
 }
 
-/** News that is kept. */
 const keptNews = 1_000
 /** Milliseconds that an inbox is kept after it was sent something last. */
 const inboxTtl = 3_600_000

@@ -13,7 +13,6 @@ import { FileValues } from './file-values.js'
 import { checkFolder, makeFolder } from './folder.js'
 import type { OpenEngine } from './local-engine.js'
 
-/** The settings of a folder. */
 interface FolderSettings {
   readonly path: string
   readonly durable: boolean

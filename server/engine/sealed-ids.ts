@@ -31,7 +31,7 @@ export interface SealedFacts {
   readonly principal?: string
 }
 
-export interface SealedId {
+interface SealedId {
   readonly id: string
   readonly facts: SealedFacts
   /** In ms since 1970. */

@@ -3,7 +3,6 @@ import { FramedFiles } from './framed.js'
 import { tooLarge } from './session-size.js'
 import { isSessionRecord, type SessionRecord } from './session-store.js'
 
-/** The files of sessions. */
 export const sessionFiles: FramedFiles = new FramedFiles('caduceus session 1', 'session')
 
 /** The same as `encodeRecord`. Throws BAD_STATE beyond so many bytes, too. */
@@ -15,7 +14,7 @@ export function encodeWithin(record: SessionRecord, maxBytes: number): Buffer {
 }
 
 /** The record as `structuredClone` copies it, framed. Throws BAD_STATE if that fails. */
-export function encodeRecord(record: SessionRecord): Buffer {
+function encodeRecord(record: SessionRecord): Buffer {
   try {
     return sessionFiles.frame(v8().serialize(record))
   } catch (cause) {

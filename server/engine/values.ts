@@ -26,7 +26,6 @@ const sweepEvery = 1_000
 /** Milliseconds between two looks where there is no room. */
 const sweepInterval = 1_000
 
-/** Values in memory. */
 export class MemoryValues implements ValueEngine {
   readonly #now: () => number
   readonly #max: number

@@ -9,7 +9,7 @@ import { outside } from '../../runtime/faults/containment.js'
 import { processOf, type RefOf } from '../../runtime/process/ref.js'
 import type { TimerRef } from '../../runtime/process/timers.js'
 import { describe } from '../../runtime/watch/inspect.js'
-import type { Component, ResourceMatch } from '../catalog/catalog.js'
+import { type Component, componentIn, itself, type ResourceMatch } from '../catalog/catalog.js'
 import { isAllowed } from '../context/scopes.js'
 import type { ToolDefinition } from '../definitions/define-tool.js'
 import {
@@ -28,7 +28,6 @@ import type {
   UpstreamRecord,
   Upstreams,
 } from '../definitions/upstreams.js'
-import type { Relayed } from '../definitions/relayed.js'
 import type { Peer } from '../../transports/contract/contract.js'
 import { emitServer, type GatewayEvent } from '../base/events.js'
 import type { Holdings } from '../holdings/holdings-actor.js'
@@ -936,9 +935,8 @@ class Gateway {
 
   /** Found out once for each address: a server may tell of thousands ten times a second. */
   #hearersOf(link: UpstreamLink, own: string): ReturnType<typeof hearersAt> {
-    const { scopes, permits, allow, deny } = link.options
     if (this.#places.get(link.name)?.judgement.held.has(`resource ${own}`) === true) return false
-    if ((scopes ?? permits ?? allow ?? deny) === undefined) return undefined
+    if (!isRuled(link)) return undefined
     const known = this.#hearers.get(link) ?? new Map<string, ReturnType<typeof hearersAt>>()
     this.#hearers.set(link, known)
     if (known.has(own)) return known.get(own)
@@ -964,7 +962,7 @@ class Gateway {
         for (const uri of isBack ? moved.keys() : listed.keys()) {
           const move = moved.get(uri)
           const found = catalog.find(uri)
-          const owner = found && relayedAt(found)
+          const owner = found && componentIn(found).relayed
           if (owner?.isUnsure === true) continue
           if (isBack) {
             // it may have lost the address meanwhile
@@ -1136,8 +1134,6 @@ class Gateway {
     )
     for (const name of cuts)
       this.#tellOnce(`instructions of ${name}`, 'not_listed', name, 'its instructions are too long, and cut')
-    const isRuled = ({ options: { scopes, permits, allow, deny } }: UpstreamLink): boolean =>
-      (scopes ?? permits ?? allow ?? deny) !== undefined
     const ruled = new Map(links.filter(isRuled).map(({ name }) => [name, [] as Component[]]))
     for (const { component, link } of this.#held.values()) ruled.get(link?.name ?? '')?.push(component)
     const instructionsFor = (isTold: (name: string) => boolean): string | undefined => {
@@ -1393,11 +1389,8 @@ class Gateway {
 
 const ownLists =
   "it lists nothing to nobody in particular: with lists: 'shared' what it lists to one user is shown to all"
-/** Whether nothing is known of a server that is started by its first use. */
 /** The name of no server: wants of resources whose servers are not known. */
 const nobody = ''
-/** A session asks for what its client has been allowed before. */
-const itself: Peer = Object.freeze({ transport: '', headers: {}, remoteAddress: undefined, trusted: true })
 
 /** Whether it is told for the first time. Of too many nothing more is told. */
 function isNews({ heldTold }: UpstreamState, what: string): boolean {
@@ -1406,8 +1399,9 @@ function isNews({ heldTold }: UpstreamState, what: string): boolean {
   return true
 }
 
-function relayedAt(found: ResourceMatch): Relayed | undefined {
-  return ('resource' in found ? found.resource : found.template).relayed
+/** Whether not everybody may use all that it has. */
+function isRuled({ options: { scopes, permits, allow, deny } }: UpstreamLink): boolean {
+  return (scopes ?? permits ?? allow ?? deny) !== undefined
 }
 
 function isAsleep({ link, record }: UpstreamState): boolean {

@@ -5,7 +5,6 @@ import { folded, readingsOfPattern, readingsWithin } from './readings.js'
 /** What is held back, as `kind name`, and why. */
 type HeldEntry = readonly [what: string, why: string]
 
-/** What is known of an address. */
 interface AddressFacts {
   /** A template fits it as it is written. */
   readonly fitsTemplate: boolean

@@ -3,7 +3,6 @@ import type { Component } from '../catalog/catalog.js'
 import type { GatewayPlan } from '../definitions/gateway-options.js'
 import { digestOf, prefixOf, schemeOf } from './names.js'
 
-/** A template of a server. */
 export interface RoutedTemplate {
   /** As the server knows it. */
   readonly own: string
@@ -16,7 +15,7 @@ export interface RoutedTemplate {
 }
 
 /** What one server has at addresses. */
-export interface RoutedServer {
+interface RoutedServer {
   readonly name: string
   /** Its resources that are offered, as it knows them. */
   readonly uris: ReadonlySet<string>

@@ -12,7 +12,7 @@ export interface Searchable {
   readonly inputSchema?: unknown
 }
 
-export type SearchEngine = typeof MiniSearch
+type SearchEngine = typeof MiniSearch
 
 const load = /* @__PURE__ */ lazy('minisearch', () => import('minisearch'))
 

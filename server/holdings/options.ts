@@ -4,7 +4,7 @@ import { allRevisions, handshakeRevisions } from '../../protocol/dialects/versio
 import { show } from '../../runtime/base/errors.js'
 import { orElse, type Read } from '../../runtime/base/read-options.js'
 import type { RootOptions } from '../../runtime/process/root.js'
-import { isInspector, type MachineInspector } from '../../runtime/watch/inspector.js'
+import { inspectorReader, type MachineInspector } from '../../runtime/watch/inspector.js'
 import type { ServerTransport } from '../../transports/contract/contract.js'
 import type { Cluster } from '../cluster/cluster.js'
 import { isServer, type ServerDefinition } from '../definitions/define-server.js'
@@ -218,7 +218,7 @@ const readers = {
   revisions: orElse(readRevisions, undefined),
   engine: readEngine,
   start: orElse(readStart, undefined),
-  inspect: orElse(readInspector, undefined),
+  inspect: orElse(inspectorReader(bad), undefined),
   exposeErrors: orElse(readFlag, false),
   limits: readLimits,
   timeouts: readTimeouts,
@@ -227,7 +227,6 @@ const readers = {
   audit: orElse(readAudit, undefined),
 }
 
-/** The fields of ServerOptions. */
 export const serverFields: readonly string[] = Object.keys(readers)
 
 /** Options of listeners that are given to servers. */
@@ -333,11 +332,6 @@ function readRevisions(value: unknown, field: string): readonly Revision[] {
 function readStart(value: unknown, field: string): StartCondition {
   if (typeof value === 'boolean' || typeof value === 'function') return value as StartCondition
   throw bad(field, 'true, false or a function', value)
-}
-
-function readInspector(value: unknown, field: string): MachineInspector {
-  if (isInspector(value)) return value
-  throw bad(field, 'a function, or an object with next', value)
 }
 
 const no = new Set(['0', 'false', 'off'])

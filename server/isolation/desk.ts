@@ -13,7 +13,7 @@ import type { StateValue } from '../context/session-state.js'
 import { type CallFacts, factsOfCall } from './facts.js'
 
 /** A question, and the step (`ctx.once`) that it is part of. */
-export interface WorkerQuestion {
+interface WorkerQuestion {
   readonly key: string
   readonly method: AskMethod
   readonly params: Params<AskMethod>
@@ -31,7 +31,7 @@ export interface Answered {
 export type Begun = { readonly isNew: true } | { readonly isNew: false; readonly value: unknown }
 
 /** How a step came out: the JSON of its value, or what it threw. */
-export type StepEnd =
+type StepEnd =
   | { readonly key: string; readonly text: string | undefined }
   | { readonly key: string; readonly error: unknown }
 

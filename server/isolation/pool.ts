@@ -34,7 +34,6 @@ export interface PoolHost {
   readonly clock: Clock
   /** Whether the server has no use for workers any more. */
   readonly isOver: boolean
-  /** Starts a worker. */
   start(): Promise<WorkerRef>
   /** Puts into the log that a worker has ended. */
   report(reason: ExitReason, during: string): void

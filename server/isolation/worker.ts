@@ -68,7 +68,6 @@ function prototypeNow(): readonly unknown[] {
   })
 }
 
-/** The call that a worker runs. */
 class WorkerCall {
   readonly id: number
   readonly task: TaskRef<unknown>
@@ -102,7 +101,6 @@ class WorkerCall {
   }
 }
 
-/** The actor of a worker. */
 const worker = defineActor({
   name: 'worker',
   stray: 'report',

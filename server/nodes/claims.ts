@@ -8,7 +8,7 @@ import { keyOfPrincipal } from '../../transports/contract/principal.js'
 import type { Claimed, ClaimRequest, Engine, SavedRecord } from '../engine/engine.js'
 import { isUnavailable } from './unavailable.js'
 
-export interface ClaimLimits {
+interface ClaimLimits {
   /** Milliseconds of a lease. */
   readonly lease: number
   readonly maxSessions: number
@@ -17,7 +17,7 @@ export interface ClaimLimits {
   readonly ttl: number
 }
 
-export interface ClaimWish {
+interface ClaimWish {
   readonly peer: Peer | undefined
   readonly mayTakeOver: boolean
   /** Milliseconds that it is kept, if not as long as sessions are. */
@@ -25,7 +25,7 @@ export interface ClaimWish {
 }
 
 /** A session that this node owns, as far as it knows. */
-export interface Claim {
+interface Claim {
   readonly request: ClaimRequest
   /** Undefined when the answer was lost. */
   readonly epoch: number | undefined

@@ -39,7 +39,7 @@ export interface EngineClusterOptions {
 }
 
 /** What one node sees of its cluster. */
-export interface ClusterView {
+interface ClusterView {
   readonly node: string
   readonly engine: string
   readonly isUp: boolean

@@ -3,7 +3,7 @@ import type { ClusterSettings, Engine, Members, NodeFacts } from '../engine/engi
 import { Lease } from './lease.js'
 import { isUnavailable } from './unavailable.js'
 
-export interface MembershipInput {
+interface MembershipInput {
   readonly node: string
   readonly world: World
   readonly settings: ClusterSettings
@@ -205,7 +205,6 @@ export class Membership {
     return false
   }
 
-  /** Asks the engine whether a node is there. */
   async isThere(engine: Engine, node: string): Promise<boolean> {
     const { nodes } = await this.#ask(engine)
     return nodes.some((each) => each.name === node && this.#input.suits(each))

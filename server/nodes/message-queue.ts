@@ -20,7 +20,7 @@ const retryLost = 100
 /** Batches whose answers were lost that are known one by one. */
 const maxDoubtful = 32
 
-export interface MessageQueueInput {
+interface MessageQueueInput {
   readonly head: Omit<BatchHead, 'number'>
   readonly seal: Seal
   readonly world: World

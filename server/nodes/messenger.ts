@@ -9,7 +9,7 @@ import { isUnavailable } from './unavailable.js'
 /** Ended nodes that are remembered, to drop their late batches. */
 const maxEnded = 1_000
 
-export interface MessengerInput {
+interface MessengerInput {
   readonly node: string
   readonly world: World
   readonly seal: Seal

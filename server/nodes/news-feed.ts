@@ -3,7 +3,7 @@ import type { Engine } from '../engine/engine.js'
 import type { Seal } from './seal.js'
 import { isUnavailable } from './unavailable.js'
 
-export interface NewsFeedInput {
+interface NewsFeedInput {
   readonly node: string
   readonly seal: Seal
   readonly engine: () => Engine | undefined

@@ -17,7 +17,7 @@ import { readEntries } from './stream-entries.js'
 import { StreamWriter } from './stream-writer.js'
 import { isUnavailable } from './unavailable.js'
 
-export interface NodeStreamsInput {
+interface NodeStreamsInput {
   readonly node: string
   readonly world: World
   readonly seal: Seal

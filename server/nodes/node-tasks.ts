@@ -17,7 +17,7 @@ export type TaskMessage =
   | { readonly type: 'answer'; readonly id: string; readonly isDone: boolean }
   | { readonly type: 'failed'; readonly id: string; readonly problem: Problem }
 
-export interface NodeTasksInput {
+interface NodeTasksInput {
   readonly node: string
   /** Milliseconds of its lease. */
   readonly lease: number

@@ -7,7 +7,7 @@ export type ViewMessage =
   | { readonly type: 'ask'; readonly question: Question }
   | { readonly type: 'report'; readonly report: Report }
 
-export interface NodeViewInput {
+interface NodeViewInput {
   readonly node: string
   readonly world: World
   /** False when there is no room. */

@@ -7,7 +7,7 @@ import { checkRecord, recordOf, recordText } from './record-text.js'
 import type { Seal, SealedAs } from './seal.js'
 import { isUnavailable } from './unavailable.js'
 
-export interface RecordKeeperInput {
+interface RecordKeeperInput {
   readonly node: string
   /** Milliseconds that a record is kept after it was saved. */
   readonly ttl: number

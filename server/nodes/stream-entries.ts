@@ -12,7 +12,7 @@ export type StreamRecord =
   | { readonly type: 'ended' }
 
 /** What was read of a stream: its reports, as the log gave them that began it. */
-export type ReadStream = readonly Extract<StreamReport, { readonly type: 'began' | 'event' | 'ended' }>[]
+type ReadStream = readonly Extract<StreamReport, { readonly type: 'began' | 'event' | 'ended' }>[]
 
 type Written = StreamRecord & {
   /** Of the last event, this one included. */

@@ -12,7 +12,7 @@ const atOnce = 64
 
 type Report<Type extends StreamReport['type']> = Extract<StreamReport, { readonly type: Type }>
 
-export interface StreamWriterInput {
+interface StreamWriterInput {
   readonly world: World
   readonly seal: Seal
   readonly limits: EventLogLimits
@@ -23,7 +23,7 @@ export interface StreamWriterInput {
 }
 
 /** The events of a stream that are kept on this node. */
-export interface KeptHere {
+interface KeptHere {
   /** Events up to this one are not. */
   readonly after: number
   readonly events: readonly StreamedEvent[]

@@ -19,7 +19,6 @@ import type { OpenApiSettings } from './options.js'
 import type { ApiRequest } from './request.js'
 import type { Signer } from './security.js'
 
-/** What the API answered. */
 export interface ApiAnswer {
   readonly status: number
   readonly contentType: string

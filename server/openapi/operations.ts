@@ -20,7 +20,6 @@ export type Style =
   | 'deepObject'
   | 'json'
 
-/** A parameter of an operation. */
 export interface Parameter {
   readonly name: string
   readonly in: Place

@@ -1,14 +1,14 @@
-import { isObject, type JsonObject } from '../../protocol/wire/json.js'
+import type { JsonObject } from '../../protocol/wire/json.js'
 import { among } from '../../runtime/base/near.js'
 import { show } from '../../runtime/base/errors.js'
 import { optionError, ToolError } from '../base/errors.js'
 import type { ToolContext } from '../context/context.js'
-import { type ApiDocument, listOf, Unusable } from './document.js'
+import { type ApiDocument, Unusable } from './document.js'
 import { childrenOf, type Requirement } from './operations.js'
 import { type Credential, isHeaderText } from './options.js'
 
 /** What is added to a request so that the API knows who asks. */
-export interface Signature {
+interface Signature {
   readonly headers: Readonly<Record<string, string>>
   readonly query: readonly string[]
   readonly cookies: readonly string[]
@@ -144,11 +144,4 @@ function contained(work: () => JsonObject): JsonObject | undefined {
     if (error instanceof Unusable) return undefined
     throw error
   }
-}
-
-/** Names of schemes, for who has to give credentials. */
-export function schemeNames(root: JsonObject): readonly string[] {
-  const { components, securityDefinitions } = root
-  const given = childrenOf(components).securitySchemes ?? securityDefinitions
-  return isObject(given) ? Object.keys(given) : listOf(undefined).map(String)
 }

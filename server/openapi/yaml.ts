@@ -6,7 +6,7 @@ import { messageOf } from '../../runtime/base/errors.js'
 import { threads } from '../../runtime/base/threads.js'
 
 /** The JSON of a text of YAML, or why there is none. */
-export type JsonOfYaml = { readonly json: string } | { readonly problem: string }
+type JsonOfYaml = { readonly json: string } | { readonly problem: string }
 
 /** Characters of YAML: a megabyte takes 1 to 2 s, and 100 MB of memory. */
 export const mostYaml = 8 * 1024 * 1024

@@ -18,7 +18,7 @@ import { Turns } from '../base/turns.js'
 import { askStore } from '../sessions/saving.js'
 import type { NodeRef } from './node-ref.js'
 
-export interface HostInput extends SessionLimits {
+interface HostInput extends SessionLimits {
   /** Undefined: the processes share an engine of their own, and meet here no more than to be known. */
   readonly engine: LocalEngineParts | undefined
   /** Where the stores of the engine are asked: they may be an author's. */

@@ -4,7 +4,7 @@ import { crash } from '../../runtime/base/exit.js'
 import { emit } from '../../runtime/faults/events.js'
 import { defineActor } from '../../runtime/process/behaviour.js'
 import type { ActorContext } from '../../runtime/process/context.js'
-import { type ProcessRef, processOf, type RefOf } from '../../runtime/process/ref.js'
+import { type ProcessRef, processOf } from '../../runtime/process/ref.js'
 import { pause } from '../../runtime/time/wait.js'
 import { describe } from '../../runtime/watch/inspect.js'
 import { type DynamicSupervisor, dynamicSupervisorAt } from '../../runtime/supervision/dynamic.js'
@@ -14,7 +14,7 @@ import type { DoorRef } from './door.js'
 import type { HostRef } from './host.js'
 import type { NodeRef } from './node-ref.js'
 
-export interface KeeperInput {
+interface KeeperInput {
   /** How many processes serve. */
   readonly count: number
   /** Milliseconds that a process has for requests in flight when it is replaced, or the server stops. */
@@ -124,8 +124,6 @@ export const keeperActor = defineActor({
     endStarting()
   },
 })
-
-export type KeeperRef = RefOf<typeof keeperActor>
 
 /** Goes on with the processes of an earlier keeper that serve; ends those that it was about to start or end. */
 async function adopt(keeper: Keeper, ctx: ActorContext): Promise<void> {

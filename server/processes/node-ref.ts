@@ -35,7 +35,7 @@ export type Change =
   | { readonly list: ListKind; readonly uri?: undefined }
 
 /** What a node of a server takes; `server/node.ts` is its actor. */
-export interface NodeCalls {
+interface NodeCalls {
   [name: string]: (state: never, input: never, ctx: never) => unknown
   /** Lets go of sessions and connections, for at most so many ms. */
   retire: (state: never, timeout: number, ctx: never) => Deferred<void>
@@ -45,7 +45,7 @@ export interface NodeCalls {
   changed: (state: never, change: Change, ctx: never) => Deferred<void>
 }
 
-export interface NodeCasts {
+interface NodeCasts {
   [name: string]: (state: never, input: never, ctx: never) => unknown
   connection: (state: never, given: GivenSocket, ctx: never) => unknown
   /** There is something to look for in the engine of the program. */

@@ -10,7 +10,6 @@ const longestTimeout = 10_000
 /** Of a lease, that a command may take: there is time for the next one. */
 const partOfLease = 0.4
 
-/** What an engine is opened with. */
 interface OpenInput {
   readonly settings: RedisSettings
   readonly node: string

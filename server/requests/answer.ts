@@ -10,7 +10,7 @@ import { isPromise } from '../../runtime/base/promise.js'
 import type { Response } from '../../transports/contract/contract.js'
 import { type EncodedResult, encodedText } from '../../transports/base/encoded.js'
 import type { ToolContext } from '../context/context.js'
-import { AskError, isNoSession, isWorkerEnded, ToolError } from '../base/errors.js'
+import { AskError, isTold } from '../base/errors.js'
 import { isWorkHeard, type RequestOrigin, type WorkEvent, withWork } from '../base/events.js'
 import { requirementError } from './question.js'
 import type { Work } from './work.js'
@@ -126,9 +126,7 @@ async function answerLater(
 function toResponse(id: RequestId, dialect: Dialect, error: unknown): Response {
   const told = error instanceof AskError ? requirementError(error) : error
   if (told instanceof McpError) return refusal(id, told, dialect)
-  const isTold =
-    error instanceof AskError || error instanceof ToolError || isWorkerEnded(error) || isNoSession(error)
-  if (!isTold) throw error
+  if (!isTold(error)) throw error
   const { code, message } = error
   return buildError(id, { code: errorCodes.internalError, message, data: { code } })
 }

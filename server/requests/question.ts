@@ -9,7 +9,7 @@ import type { ClientCapabilities } from '../../protocol/messages/capabilities.js
 import type { AskMethod } from '../context/ask.js'
 import { AskError, optionError } from '../base/errors.js'
 
-export interface AskedClient {
+interface AskedClient {
   readonly dialect: Dialect
   readonly capabilities: ClientCapabilities
 }

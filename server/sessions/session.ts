@@ -26,6 +26,7 @@ import { SessionState } from '../context/session-state.js'
 import type { SessionRecord, SessionStore } from '../engine/session-store.js'
 import { tasksOf } from '../tasks/load.js'
 import type { McpTasks } from '../tasks/tasks.js'
+import { itself } from '../catalog/catalog.js'
 import type { Peer } from '../../transports/contract/contract.js'
 import { SessionWishes } from '../requests/session-wishes.js'
 import { WaitingLine } from '../base/waiting-line.js'
@@ -232,8 +233,6 @@ export function noteAllUpdated({ readers, wishes }: Pick<Session, 'readers' | 'w
 export function wantFor({ catalog }: Holdings, uri: string, session: string): (() => void) | undefined {
   return catalog.want(uri, itself, session)
 }
-
-const itself: Peer = Object.freeze({ transport: '', headers: {}, remoteAddress: undefined, trusted: true })
 
 /** What the former actor of a session may still be saving is older than what the next one saves. */
 const afterRestore = 1_000_000

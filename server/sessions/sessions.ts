@@ -7,7 +7,7 @@ import type { ActorContext } from '../../runtime/process/context.js'
 import { DynamicSupervisor } from '../../runtime/supervision/dynamic.js'
 import { RuntimeError } from '../../runtime/base/errors.js'
 import { type ExitReason, normal } from '../../runtime/base/exit.js'
-import { processOf, type RefOf } from '../../runtime/process/ref.js'
+import { forever, processOf, type RefOf } from '../../runtime/process/ref.js'
 import type { World } from '../../runtime/time/world.js'
 import { pause } from '../../runtime/time/wait.js'
 import type { Registry } from '../../runtime/process/registry.js'
@@ -568,5 +568,3 @@ function tooMany(max: number): TransportError {
   const problem = `one client may have ${max} sessions`
   return new TransportError('CLIENT_LIMIT', problem, { retryable: true })
 }
-
-const forever = Object.freeze({ timeout: Number.POSITIVE_INFINITY })

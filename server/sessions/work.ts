@@ -2,7 +2,7 @@ import { errorCodes } from '../../protocol/wire/errors.js'
 import type { RequestId } from '../../protocol/wire/jsonrpc.js'
 import type { Deferred } from '../../runtime/process/behaviour.js'
 import type { ActorContext } from '../../runtime/process/context.js'
-import type { ProcessRef } from '../../runtime/process/ref.js'
+import { forever, type ProcessRef } from '../../runtime/process/ref.js'
 import { RuntimeError } from '../../runtime/base/errors.js'
 import { isPromise } from '../../runtime/base/promise.js'
 import { callerOf } from '../../transports/contract/caller.js'
@@ -236,4 +236,3 @@ function callerOfSession({ facts }: Session, { seat }: SessionRequest): string {
 }
 
 /** It waits for its turn as long as it takes. */
-const forever = Object.freeze({ timeout: Number.POSITIVE_INFINITY })

@@ -5,7 +5,6 @@ import { skillFile } from '../../protocol/skills/entry.js'
 import { messageOf } from '../../runtime/base/errors.js'
 import { definitionError, definitionReaders } from '../definitions/definition.js'
 
-/** A file of a skill. */
 export interface FolderFile {
   /** The names of its folders and its own, below the folder that was asked for. */
   readonly path: readonly string[]

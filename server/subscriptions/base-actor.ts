@@ -131,7 +131,6 @@ export const baseActor = defineActor({
     changed: (base, _nothing: undefined, ctx) => announce(base, ctx),
     closeListen: ({ listens }, stream: Listen) => listens.close(stream),
     endListens: ({ listens }) => listens.endAll(),
-    /** A task has changed. */
     taskChanged(base, record: TaskRecord, ctx) {
       base.listens.noteTask(record)
       if (base.listens.hasNews) base.telling ??= ctx.sendAfter(coalesce, 'tell')

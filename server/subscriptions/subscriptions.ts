@@ -5,7 +5,7 @@ import { stampResult } from '../../protocol/stateless/stamp.js'
 import type { World } from '../../runtime/time/world.js'
 import type { ActorContext } from '../../runtime/process/context.js'
 import { RuntimeError } from '../../runtime/base/errors.js'
-import type { RefOf } from '../../runtime/process/ref.js'
+import { forever, type RefOf } from '../../runtime/process/ref.js'
 import type { Peer } from '../../transports/contract/contract.js'
 import type { ExchangeAnswer, ExchangeCall } from '../../transports/inbound/exchange-call.js'
 import { callerOf } from '../../transports/contract/caller.js'
@@ -125,4 +125,3 @@ function leaseOf(
 
 /** Milliseconds that a timer of Node can be set to. */
 const longest = 2 ** 31 - 1
-const forever = Object.freeze({ timeout: Number.POSITIVE_INFINITY })

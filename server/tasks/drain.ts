@@ -5,7 +5,7 @@ import { waitWithin } from '../../runtime/time/wait.js'
 import type { Holdings } from '../holdings/holdings-actor.js'
 import type { ledgerActor } from './ledger.js'
 
-export interface DrainInput {
+interface DrainInput {
   readonly holdings: Holdings
   /** Whether the server stops for good: a restart cuts what runs. */
   readonly stopping: () => boolean

@@ -17,7 +17,7 @@ import { isTaskRecord, type TaskRecord, type TaskStore } from '../engine/task-st
 import { mcpTaskActor, type McpTaskRef, runOn } from './actor.js'
 import { askTaskStore, sizeOf, type TaskHost, type Tell } from './mcp-task.js'
 
-export interface LedgerInput {
+interface LedgerInput {
   readonly holdings: Holdings
   readonly settings: TaskSettings
   readonly store: TaskStore

@@ -109,7 +109,7 @@ export function ownSettings(own: OwnServerParts, dpop: ProofGate | undefined): A
 }
 
 /** RFC 9728, section 3.1: between the host and the path of the resource. */
-export function metadataUrlOf(resource: string): string {
+function metadataUrlOf(resource: string): string {
   const { origin, pathname, search } = new URL(resource)
   return `${origin}/.well-known/oauth-protected-resource${pathname === '/' ? '' : pathname}${search}`
 }

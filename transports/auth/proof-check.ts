@@ -16,7 +16,7 @@ import type { DPoPSettings } from './dpop.js'
 import { SeenProofs } from './seen-proofs.js'
 
 /** What comes with a token to prove its key. */
-export interface ProofUse {
+interface ProofUse {
   /** The header, as it came. */
   readonly proof: string | readonly string[] | undefined
   readonly token: string
@@ -27,7 +27,7 @@ export interface ProofUse {
 }
 
 /** A proof whose form is right. */
-export interface ReadProof {
+interface ReadProof {
   /** The thumbprint of its key (RFC 7638), which may be anybody's until `verify` resolves. */
   readonly key: string
   /** Checks the signature, and that it has not been seen before. Rejects with UNAUTHORIZED. */

@@ -18,7 +18,6 @@ export class Places {
     return this.#taken >= this.#limit
   }
 
-  /** Whether the caller has its share already. */
   hasItsShare(caller: string): boolean {
     return this.leftOf(caller) <= 0
   }

@@ -47,7 +47,6 @@ export class ConnectionRequest implements OpenRequest, MessageSink {
     this.#connection.answer(this, outcome)
   }
 
-  /** Tells its outcome. */
   settle(outcome: Outcome): void {
     this.isOver = true
     this.#parts.answer.end(outcome)

@@ -3,7 +3,6 @@ import type { JsonRpcRequest } from '../../protocol/wire/jsonrpc.js'
 import { TransportError } from '../base/errors.js'
 import type { Peer, Response, Sink } from '../contract/contract.js'
 
-/** The outcome of an exchange. */
 export interface ExchangeAnswer {
   /** Undefined when it was cancelled: nothing is sent. */
   readonly response: Response | undefined

@@ -57,7 +57,6 @@ const readers = {
   tls: orElse(readClientTls, undefined),
 }
 
-/** Names of the options. */
 export const redisOptionNames = Object.freeze(Object.keys(readers))
 
 /** Throws BAD_OPTION, naming the field; no secret is shown. */

@@ -7,7 +7,6 @@ export interface RedisScript {
   readonly sha: string
 }
 
-/** A script from its text. */
 export function redisScript(text: string): RedisScript {
   return Object.freeze({ text, sha: createHash('sha1').update(text).digest('hex') })
 }

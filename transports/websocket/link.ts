@@ -39,9 +39,9 @@ export class WebSocketLink implements Link {
   #socket: WebSocket | undefined
   /** The request that was longest of those sent. */
   #longest: { readonly id: RequestId | undefined; readonly length: number } = { id: undefined, length: 0 }
-  /** Refusals that were answered with another try. */
   /** Whether other credentials were tried that were here already. */
   #hasTaken = false
+  /** Refusals that were answered with another try. */
   readonly #tried = new Set<'nonce' | 'credentials'>()
   #alive = true
   #opened = false

@@ -46,7 +46,6 @@ export function groupKind(fields: FieldRecord): FieldKind<object> {
   return kindWith(jsonSchema, parse, problems)
 }
 
-/** A list of items of one kind. */
 export function listKind(item: Field, limits: ListLimits): FieldKind<unknown[]> {
   const { min = 0, max = Number.POSITIVE_INFINITY } = limits
   const isCount = (count: number) => Number.isInteger(count) && count >= 0

@@ -49,7 +49,6 @@ export const booleanKind: FieldKind<boolean> = {
   fromText: (text) => (text === 'true' ? true : text === 'false' ? false : text),
 }
 
-/** Text within limits. */
 export function textKind(limits: TextLimits): FieldKind<string> {
   const { min = 0, max = Number.POSITIVE_INFINITY, format, enforce = false } = limits
   const problems = [
@@ -213,7 +212,6 @@ function issue(message: string): Issue {
   return { path: '', message }
 }
 
-/** What is wrong with two limits. */
 export function wrongLimits(
   min: unknown,
   max: unknown,

@@ -10,10 +10,6 @@ import { secretOf } from './issuer.js'
 export const helpTime = 5_000
 
 /**
- * Whether somebody helps a client that its server will not let in. Where a clock was wrong, even a fresh token
- * is refused; where the page to sign in was away for too long, the sign-in has failed. People mend that.
- */
-/**
  * Whether somebody has signed in, and the answer of the authorization server broke: a code counts once, and
  * nobody is asked again for that, so that they have to come by themselves.
  */
@@ -23,6 +19,10 @@ export function wasInVain(reason: unknown): boolean {
   return error instanceof Error
 }
 
+/**
+ * Whether somebody helps a client that its server will not let in. Where a clock was wrong, even a fresh token
+ * is refused; where the page to sign in was away for too long, the sign-in has failed. People mend that.
+ */
 export function someoneHelps({ faults, issuers }: Plan, { server, principal, grant }: ClientPlan): boolean {
   if (principal === undefined) return false
   const isIssuer = (target: string): boolean => issuers.some(({ name }) => name === target)

@@ -2,9 +2,8 @@ import { McpError } from '../../../protocol/wire/errors.js'
 import type { Params } from '../../../protocol/messages/methods.js'
 import type { ReadResourceResult } from '../../../protocol/messages/resources.js'
 import { show } from '../../../runtime/base/errors.js'
-import { guardedIn } from '../../catalog/authorization.js'
 import { checkAllowed } from '../../context/scopes.js'
-import { maxUriLength, type ResourceMatch } from '../../catalog/catalog.js'
+import { componentIn, maxUriLength, type ResourceMatch } from '../../catalog/catalog.js'
 import type { ToolContext } from '../../context/context.js'
 import { isOutsideRoots } from '../../base/errors.js'
 import { toReadResult } from '../../results/results.js'
@@ -15,7 +14,7 @@ import { keep, noAnswerFrom, noAnswerIn, type RouteScope, type Work } from '../w
 export function readResource(params: Params<'resources/read'>, scope: RouteScope): Work {
   const { uri } = params
   const found = find(uri, scope)
-  const { timeout, cache, scopes, permits, relayed } = definitionOf(found)
+  const { timeout, cache, scopes, permits, relayed } = componentIn(found)
   return {
     name: `resources/read ${uri.slice(0, 100)}`,
     timeout,
@@ -35,7 +34,7 @@ export function subscribe({ uri }: Params<'resources/subscribe'>, scope: RouteSc
 
 async function read(uri: string, found: ResourceMatch, ctx: ToolContext): Promise<ReadResourceResult> {
   const result = toReadResult(
-    { uri, mimeType: definitionOf(found).mimeType },
+    { uri, mimeType: componentIn(found).mimeType },
     await readFound(uri, found, ctx),
   )
   if (result === undefined) throw notFound(uri)
@@ -58,13 +57,9 @@ function find(uri: string, { catalog, peer, dialect }: RouteScope): ResourceMatc
   if (found === undefined && uri.length > maxUriLength)
     throw McpError.invalidParams(`params.uri: expected ${maxUriLength} characters at most, got ${uri.length}`)
   if (found === undefined) throw notFound(uri)
-  checkAllowed(peer, guardedIn(found), () => notFound(uri))
-  checkUsable(dialect, definitionOf(found), `resource ${show(uri)}`)
+  checkAllowed(peer, componentIn(found), () => notFound(uri))
+  checkUsable(dialect, componentIn(found), `resource ${show(uri)}`)
   return found
-}
-
-function definitionOf(found: ResourceMatch) {
-  return 'resource' in found ? found.resource : found.template
 }
 
 function notFound(uri: string): McpError {

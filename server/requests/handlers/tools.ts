@@ -11,7 +11,7 @@ import { unknown } from './unknown.js'
 import type { Catalog } from '../../catalog/catalog.js'
 import type { ToolContext } from '../../context/context.js'
 import type { ToolDefinition } from '../../definitions/define-tool.js'
-import { AskError, isNoSession, isOutsideRoots, isWorkerEnded, ToolError } from '../../base/errors.js'
+import { AskError, isOutsideRoots, isTold } from '../../base/errors.js'
 import { requirementError } from '../question.js'
 import { checkUsable } from '../../definitions/session-needs.js'
 import {
@@ -114,13 +114,6 @@ function toResult(
 function toFailure(error: unknown): CallToolResult {
   const refusal = error instanceof AskError ? requirementError(error) : undefined
   if (refusal !== undefined) throw refusal
-  if (
-    error instanceof ToolError ||
-    error instanceof AskError ||
-    isOutsideRoots(error) ||
-    isWorkerEnded(error) ||
-    isNoSession(error)
-  )
-    return toolFailure(messageOf(error))
+  if (isTold(error) || isOutsideRoots(error)) return toolFailure(messageOf(error))
   throw error
 }

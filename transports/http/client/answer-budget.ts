@@ -22,7 +22,7 @@ export class AnswerBudget {
   }
 }
 
-export class AnswerShare {
+class AnswerShare {
   readonly #take: (more: number) => void
   #held = 0
 

@@ -10,7 +10,7 @@ export interface Controller {
   pause(): void
   resume(): void
 }
-export type HeaderFields = Readonly<Record<string, string | readonly string[] | undefined>>
+type HeaderFields = Readonly<Record<string, string | readonly string[] | undefined>>
 
 /** Bytes of a body that wait for a reader before the server has to. */
 const room = 64 * 1024

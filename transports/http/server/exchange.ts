@@ -51,7 +51,7 @@ export interface ExchangeLimits {
   readonly retryInterval?: number | undefined
 }
 
-/** Heartbeats until a request becomes a stream, or is released.. */
+/** Heartbeats until a request becomes a stream, or is released. */
 export interface Beats {
   readonly opensAfter: number
   readonly releasesAfter: number
