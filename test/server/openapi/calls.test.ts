@@ -568,4 +568,14 @@ test('operations are resources and templates where map says so', async (t) => {
   assert.is(asked[0]?.url, '/pets/1?verbose=true')
 })
 
+test('uriScheme keeps the uris of two apis of one host apart', async (t) => {
+  const { url } = await startApi(t, json({ name: 'Rex' }))
+  const map = () => 'resourceTemplate' as const
+  const { client, api } = await serve(t, pets, { baseUrl: url, map, uriScheme: 'pets' })
+  const { host } = new URL(url)
+  assert.is(api.resourceTemplates[0]?.uriTemplate, `pets://${host}/pets/{petId}{?verbose}`)
+  const { contents } = await client.readResource(`pets://${host}/pets/1`)
+  assert.is((contents[0] as { text: string }).text, '{"name":"Rex"}')
+})
+
 test.run()
