@@ -75,6 +75,7 @@ async function checkStyle(root, scope, fix) {
   const options = [
     '--colors=off',
     '--max-diagnostics=none',
+    '--diagnostic-level=error',
     `--config-path=${config}`,
     ...(fix ? ['--write'] : []),
   ]

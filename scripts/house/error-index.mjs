@@ -27,20 +27,25 @@ error of a call on a client has \`data.sent\`: whether the request left, so that
 is the integer of the protocol.
 `
 
-/** Reads the codes of a root; returns the text of the page, undefined where there are no codes or one lacks its sentence, and `{ path, line, text }` findings. */
+/** Reads the codes of a root; returns the text of the page, undefined where there are no codes or one lacks its sentence or remedy, and `{ path, line, text }` findings. */
 export function readErrorIndex(root) {
   const found = errorFiles
     .filter((path) => existsSync(join(root, path)))
     .map((path) => readErrors(path, readFileSync(join(root, path), 'utf8')))
   const codes = found.flatMap(({ codes }) => codes)
   const numbers = found.flatMap(({ numbers }) => numbers)
-  const findings = [...codes, ...numbers]
-    .filter(({ when }) => when === undefined)
-    .map(({ path, line, name }) => ({
-      path,
-      line,
-      text: `${name} has no sentence that says when it is thrown`,
-    }))
+  const told = (entries, text) =>
+    entries.map(({ path, line, name }) => ({ path, line, text: `${name} ${text}` }))
+  const findings = [
+    ...told(
+      [...codes, ...numbers].filter(({ when }) => when === undefined),
+      'has no sentence that says when it is thrown',
+    ),
+    ...told(
+      codes.filter((code) => remedyOf(code) === undefined),
+      'has no remedy in scripts/house/error-remedies.mjs',
+    ),
+  ]
   const isWhole = codes.length > 0 && findings.length === 0
   return { text: isWhole ? writePage(codes, numbers) : undefined, findings }
 }
@@ -115,7 +120,7 @@ function writePage(codes, numbers) {
     intro,
     table(
       ['code', 'class', 'when', 'what to do'],
-      rows.map((row) => [`\`${row.name}\``, linkTo(row), row.when, remedyOf(row) ?? '']),
+      rows.map((row) => [`\`${row.name}\``, linkTo(row), row.when, remedyOf(row)]),
     ),
     '## Codes of an `McpError`',
     'What the far side answered, and what a handler may answer with `throw new McpError(code, message, { data })`. Other servers have others.\n',

@@ -6,6 +6,7 @@ const junkNames = /^_?(?:utils?|helpers?|common|core|constants?|misc)$/
 const kebab = /^_?[a-z0-9]+(?:-[a-z0-9]+)*(?:\.[a-z0-9]+)*$/
 const machinePath =
   /(?:file:\/\/|(?<![\w./:\\-]))\/(?:root\/|work\/|(?:Users|home)\/(?!you\b|user\b|me\b)\w)|[A-Z]:\\\\?Users\\/
+const twoDocstrings = /\*\/\s*\n\s*\/\*\*/g
 const words = [
   [/\b(?:TO(?:DO)|FIX(?:ME))\b/, 'is no note for later: open an issue'],
   [/@ts-(?:ignore|nocheck)/, 'hides an error'],
@@ -21,6 +22,9 @@ export function checkText(path, text) {
     if (found) add(index + 1, `path of one machine: ${found[0]}`)
     if (isSource(path)) checkWords(path, line, (message) => add(index + 1, message))
   })
+  if (isSource(path))
+    for (const { index } of text.matchAll(twoDocstrings))
+      add(text.slice(0, index).split('\n').length, 'docstring of nothing: another one follows it')
   return findings
 }
 

@@ -324,6 +324,21 @@ test('junk names, notes for later and paths of a machine are named', (t) =>
     ],
   ))
 
+test('a docstring that another one follows is named', (t) => {
+  const [one, two] = ['/** What it is. */', '/** What another one is. */']
+  return expectFindings(
+    t,
+    {
+      'runtime/a.ts': `${one}\n${two}\nexport const a = 1\n\n${one}\nexport const b = 1\n`,
+      'server/b.ts': `/**\n * What\n * it is.\n */\n\n${two}\nexport const b = 1\n`,
+    },
+    [
+      'runtime/a.ts:1 docstring of nothing: another one follows it',
+      'server/b.ts:4 docstring of nothing: another one follows it',
+    ],
+  )
+})
+
 test('a folder argument reports the problems of that folder only', async (t) => {
   const files = { 'runtime/a.ts': 'export let a = 1\n', 'server/b.ts': 'export let b = 1\n' }
   const outcome = await check(t, files, '--only', 'house', 'server/')
@@ -350,8 +365,10 @@ test('lint and format problems are named, and --fix repairs what can be repaired
   const files = {
     'runtime/a.ts': `import { B } from "./b.js";\nexport const a = (b: B): any => b\n`,
     'runtime/b.ts': 'export type B = 1\n',
+    'runtime/warned.ts': `export const c = '$\{c}'\n`,
   }
   const outcome = await check(t, files, '--only', 'style')
+  assert.not.match(outcome.output, 'runtime/warned.ts') // a warning fails nothing
   assert.match(outcome.output, 'runtime/a.ts:1:8 lint/style/useImportType')
   assert.match(outcome.output, 'runtime/a.ts:2:26 lint/suspicious/noExplicitAny')
   assert.match(outcome.output, 'runtime/a.ts format')

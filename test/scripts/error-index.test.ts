@@ -18,12 +18,12 @@ const test = suite('the page of error codes', { timeout: 20_000 })
 const errors = `/** Every code a DemoError can have. */
 export type DemoErrorCode =
   /** Something was odd | or even. */
-  | 'ODD'
+  | 'TOO_DEEP'
   /**
    * It took
    * too long.
    */
-  | 'LATE'
+  | 'START_TIMEOUT'
 `
 
 async function findingsOf(t: TestContext, files: Record<string, string>): Promise<string> {
@@ -40,10 +40,18 @@ test('a missing or stale error page is named with the command that makes it', as
 })
 
 test('a code without a sentence of its own is named', async (t) => {
-  const more = errors.replace(/\n$/, `\n  | 'NEW'\n`)
+  const more = errors.replace(/\n$/, `\n  | 'RUNNING'\n`)
   assert.is(
     await findingsOf(t, { 'server/base/errors.ts': more }),
-    'server/base/errors.ts:10 NEW has no sentence that says when it is thrown',
+    'server/base/errors.ts:10 RUNNING has no sentence that says when it is thrown',
+  )
+})
+
+test('a code without a remedy is named', async (t) => {
+  const more = errors.replace(/\n$/, `\n  /** It is new. */\n  | 'NEW'\n`)
+  assert.is(
+    await findingsOf(t, { 'server/base/errors.ts': more }),
+    'server/base/errors.ts:11 NEW has no remedy in scripts/house/error-remedies.mjs',
   )
 })
 
