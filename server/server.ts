@@ -144,7 +144,7 @@ export class Server {
   /**
    * Calls `fn` once when the server that runs now has ended: stopped, or after too many restarts. `stop()`, and the
    * end of the program by a signal, wait up to 10 s for the promise that it returns: what was opened once for the
-   * program is closed here. Throws BAD_OPTION.
+   * program is closed here. One that awaits `stop()` waits for itself. Throws BAD_OPTION.
    */
   onExit(fn: (reason: ExitReason) => unknown): () => void {
     checkFunction(fn, 'onExit')

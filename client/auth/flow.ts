@@ -327,7 +327,11 @@ export class AuthFlow {
     { metadata }: Discovered,
     client: JsonObject | undefined,
   ): Promise<void> {
-    const said = error instanceof ClientError ? (error.data as { error?: unknown }).error : undefined
+    const { error: said, status } = (error instanceof ClientError ? error.data : {}) as {
+      readonly error?: unknown
+      readonly status?: unknown
+    }
+    if (status === undefined) return // what an address says that a browser came back with is anybody's word
     if (said === 'invalid_client' || said === 'unauthorized_client')
       await forgetClient({ metadata, settings: this.#settings }, client)
   }

@@ -1,3 +1,4 @@
+import { dirname } from 'node:path'
 import { isObject } from '../../protocol/wire/json.js'
 import { type Invocation, listOf, textOf } from '../base/invocation.js'
 import { exitCodes, UsageError } from '../base/usage-error.js'
@@ -7,7 +8,7 @@ import { remoteEntry, sectionFor } from '../hosts/host-files.js'
 import { parseJsonc } from '../hosts/jsonc.js'
 import { printAs } from '../terminal/output.js'
 import { oneLine } from '../terminal/screen.js'
-import { editFile, fileOf } from './edit-file.js'
+import { editFile, fileOf, makeFolder } from './edit-file.js'
 
 /** Ways to a server at an address. */
 const transports = ['http', 'sse', 'ws'] as const
@@ -23,6 +24,7 @@ export async function run(invocation: Invocation): Promise<number> {
   const entry =
     invocation.started === undefined ? remote(address, file, invocation) : local(address, invocation)
   let isReplaced = false
+  await makeFolder(dirname(file))
   await editFile(invocation, (before) => {
     const text = before === undefined || before.trim() === '' ? '{}\n' : before
     const host = parseJsonc(text, file)

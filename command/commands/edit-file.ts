@@ -65,7 +65,6 @@ export async function editFile(
   world: World = systemWorld,
 ): Promise<void> {
   const { file } = fileOf(invocation)
-  await makeFolder(dirname(file))
   const place = (await ifThere(() => realpath(file))) ?? file
   const release = await locked(place, world)
   try {
@@ -91,8 +90,8 @@ export async function editFile(
 }
 
 /** The folder of a host, such as `.cursor`, is made; any other that is not there may be a typing error. */
-async function makeFolder(folder: string): Promise<void> {
-  if (!basename(folder).startsWith('.') || (await ifThere(() => lstat(folder))) !== undefined) return
+export async function makeFolder(folder: string): Promise<void> {
+  if (!basename(folder).startsWith('.')) return
   await mkdir(folder).catch((error: unknown) => {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw unwritable(folder, error)
   })

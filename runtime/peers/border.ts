@@ -446,7 +446,7 @@ function ended(name: string): RuntimeError {
 
 /** The error of an answer that cannot be sent: what was asked has been done. */
 function ofAnswer({ code, message, data, cause }: RuntimeError): RuntimeError {
-  return new RuntimeError(code, message, { data: { ...data, sent: true }, cause })
+  return new RuntimeError(code, message, { data: { ...(data as object | undefined), sent: true }, cause })
 }
 
 function ignore(): void {}

@@ -62,15 +62,17 @@ interface AskedQuestion {
 export class Questions {
   readonly #ask: Ask
   readonly #newId: () => string
+  readonly #turn: () => Promise<void>
   readonly #asked = new Map<string, AskedQuestion>()
   readonly #answers = new Map<string, Promise<unknown>>()
   /** How often an answer was given again, by its key. */
   readonly #repeats = new Map<string, number>()
 
-  /** `newId`: the id of a page that has none. */
-  constructor(ask: Ask, newId: () => string) {
+  /** `newId`: the id of a page that has none. `turn`: resolves in a later turn of the event loop. */
+  constructor(ask: Ask, newId: () => string, turn: () => Promise<void>) {
     this.#ask = ask
     this.#newId = newId
+    this.#turn = turn
   }
 
   elicit(key: string, question: Elicitation | FormQuestion, options: AskOptions): Promise<ElicitResult> {
@@ -116,8 +118,11 @@ export class Questions {
     if (before !== undefined && (before.way !== way || (known !== undefined && before.text !== text)))
       throw taken(key, way, before.way)
     if (known !== undefined) {
-      this.#noteRepeat(key, way)
-      return known as Promise<Answer>
+      if (this.#isOften(key)) {
+        if (way !== 'roots') throw askedTooOften(key, way)
+        await this.#turn() // one who looks before each of many files goes on, and lets others run
+      }
+      return (await known) as Answer
     }
     const asking = ask()
     this.#asked.set(key, { way, text })
@@ -126,10 +131,10 @@ export class Questions {
     return asking
   }
 
-  #noteRepeat(key: string, way: Way): void {
+  #isOften(key: string): boolean {
     const repeats = (this.#repeats.get(key) ?? 0) + 1
-    if (repeats > mostRepeats) throw askedTooOften(key, way)
     this.#repeats.set(key, repeats)
+    return repeats > mostRepeats
   }
 }
 

@@ -420,6 +420,7 @@ export class ToolContext {
     this.#questions ??= new Questions(
       (...question) => this.#scope.ask(...question),
       () => this.#scope.task.world.id(),
+      () => new Promise((resolve) => void this.#scope.task.world.setImmediate(resolve)),
     )
     return this.#questions
   }

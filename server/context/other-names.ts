@@ -20,6 +20,6 @@ export function refuseOtherNames(context: object): void {
       const call = calls[own] ?? `ctx.log('${own}', data), with logging: true in defineServer`
       throw optionError(name, `ctx.${name}: write ${call}`)
     }
-    Object.defineProperty(context, name, { value })
+    Object.defineProperty(context, name, { value, writable: true, configurable: true })
   }
 }

@@ -29,7 +29,7 @@ for (const kind of ['thread', 'process'] as const) {
     for (const what of ['function', 'symbol', 'weak', 'getter', 'deep', 'promise'] as const) {
       const given = await rejection(peer.call('give', what))
       assert.is(given.code, 'NOT_CLONEABLE', `reply: ${what}`)
-      assert.is(given.data.sent, true, `reply: ${what}`)
+      assert.is((given.data as { sent?: boolean }).sent, true, `reply: ${what}`)
       const thrown = await rejection(peer.call('refuse', what))
       assert.is(thrown.code, 'NOT_CLONEABLE', `refused: ${what}`)
     }
