@@ -126,20 +126,26 @@ export class ValueAdapter implements Adapter {
   /** Forgets one of many of a grant, or of an account. */
   async #bound(owner: string, id: string, ttl: number): Promise<void> {
     const key = listKey(this.#kind, owner)
-    for (let tries = 0; tries < 50; tries += 1) {
+    let isNew = true
+    let isFull = false
+    const isListed = await tryInTurn(this.#world, async () => {
       const was = await this.#values.get(key)
+      const known = readIds(was)
       // a session is kept again
-      const others = readIds(was).filter((one) => one !== id)
-      const isFull = others.length >= (most[this.#kind] ?? 0)
+      const others = known.filter((one) => one !== id)
+      isNew = others.length === known.length
+      const hasMost = others.length >= (most[this.#kind] ?? 0)
       const oldest = this.#kind === 'RefreshToken' ? () => this.#spentOf(owner, others) : () => others[0]
-      const gone = isFull ? await oldest() : undefined
-      if (isFull && gone === undefined) break
+      const gone = hasMost ? await oldest() : undefined
+      isFull = hasMost && gone === undefined
+      if (isFull) return true
       const all = [...others.filter((one) => one !== gone), id]
-      if (!(await this.#values.set(key, JSON.stringify(all), { ttl, was }))) continue
+      if (!(await this.#values.set(key, JSON.stringify(all), { ttl, was }))) return false
       if (gone !== undefined) await this.#forget(gone)
-      return
-    }
-    await this.#forget(id)
+      return true
+    })
+    if (isListed && !isFull) return
+    if (isNew) await this.#forget(id)
     throw this.#unavailable()
   }
 
