@@ -244,6 +244,18 @@ async function refreshTokens() {
   return { kept, time, tokens, make, count, isThere, ids }
 }
 
+test('100 access tokens of one grant at one moment are all given', async () => {
+  const { kept, valuesOf } = shared()
+  const fail = (): Error => new Error('refused')
+  // each answer of the engine comes in a turn of its own
+  const values = valuesOf(() => new Promise((resolve) => setImmediate(resolve)))
+  const parts = { values, world: systemWorld, usedAlready: fail, unavailable: fail, grantOf: () => undefined }
+  const tokens = new ValueAdapter('AccessToken', parts)
+  const payload = { kind: 'AccessToken', grantId: 'g' } as AdapterPayload
+  await Promise.all(Array.from({ length: 100 }, (_, n) => tokens.upsert(`token ${n}`, payload, 3_600)))
+  assert.is([...kept.keys()].filter((key) => key.startsWith('AccessToken ')).length, 64)
+})
+
 test('of one grant so many refresh tokens are kept, and those that are good first', async () => {
   const { kept, time, tokens, make, count, isThere } = await refreshTokens()
   const other = await make()
