@@ -27,7 +27,10 @@ error of a call on a client has \`data.sent\`: whether the request left, so that
 is the integer of the protocol.
 `
 
-/** Reads the codes of a root; returns the text of the page, undefined where there are no codes or one lacks its sentence or remedy, and `{ path, line, text }` findings. */
+/**
+ * Reads the codes of a root; returns the text of the page, undefined where there are no codes or one lacks its
+ * sentence or remedy, and `{ path, line, text }` findings.
+ */
 export function readErrorIndex(root) {
   const found = errorFiles
     .filter((path) => existsSync(join(root, path)))

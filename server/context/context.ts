@@ -322,7 +322,8 @@ export class ToolContext {
    * Asks the user, by a form or by a page to visit. The answer fits the form, formats such as `email` aside.
    * A key stands for one question of a request, which is asked once: the same question again has the same answer
    * (to ask again, take another key; after 100 times it rejects with BAD_OPTION), and another one rejects with
-   * BAD_OPTION. In 2026-07-28 the handler may run again from its beginning, with the answers (see `once`). Rejects with AskError: MISSING_CAPABILITY where the client or its revision cannot ask. With
+   * BAD_OPTION. In 2026-07-28 the handler may run again from its beginning, with the answers (see `once`).
+   * Rejects with AskError: MISSING_CAPABILITY where the client or its revision cannot ask. With
    * `form: { sure: field.boolean() }` in place of `requestedSchema` the content has the types of its fields.
    */
   elicit<const F extends Form>(
