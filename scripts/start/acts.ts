@@ -27,7 +27,7 @@ export interface Outcome extends Observed {
 /** Everything the demonstration promises to survive. */
 export const acts: readonly Act[] = [
   {
-    title: 'SIGKILL to a third-party server in the middle of a call that may be made twice',
+    title: 'a server of others is killed (SIGKILL) in the middle of a call that is safe to make again',
     async run({ everything }) {
       const begun = signal()
       const call = everything.callTool(
@@ -41,7 +41,7 @@ export const acts: readonly Act[] = [
     },
   },
   {
-    title: 'a crash of a client actor',
+    title: 'a client crashes',
     async run({ registry, files, folder }) {
       const call = files.callTool('list_directory', { path: folder })
       registry.whereis('client files')?.kill()
@@ -49,11 +49,11 @@ export const acts: readonly Act[] = [
     },
   },
   {
-    title: 'a tool leaves a rejection behind that nobody awaits',
+    title: 'a tool has a bug: a rejection that nobody awaits',
     run: async ({ sessions: [first] }) => [await told('first session', first?.callTool('stray_rejection'))],
   },
   {
-    title: 'a tool throws from a timer',
+    title: 'a tool has a bug: it throws from a timer',
     run: async ({ sessions: [, second] }) => [await told('second session', second?.callTool('stray_throw'))],
   },
   {
@@ -64,7 +64,7 @@ export const acts: readonly Act[] = [
     },
   },
   {
-    title: 'a crash of one session',
+    title: 'the session of one user crashes',
     async run({ registry, server }) {
       const [session] = await server.sessions()
       registry.whereis(`counters/session ${session?.id}`)?.kill()
@@ -72,14 +72,14 @@ export const acts: readonly Act[] = [
     },
   },
   {
-    title: 'a crash of the listener',
+    title: 'what listens on the port crashes, and all sessions with it',
     async run({ registry }) {
       registry.whereis('counters/transport')?.kill()
       return []
     },
   },
   {
-    title: 'a crash of the base actor',
+    title: 'what knows the tools of the server crashes, and all sessions with it',
     async run({ registry }) {
       registry.whereis('counters/base')?.kill()
       return []
@@ -130,9 +130,14 @@ async function again<T>(call: () => Promise<T>, times = 5): Promise<T> {
   }
 }
 
-async function told(who: string, call: Promise<{ readonly text: string }> | undefined): Promise<string> {
+async function told(
+  who: string,
+  call: Promise<{ readonly text: string; readonly isError?: boolean }> | undefined,
+): Promise<string> {
   try {
-    return `${who}: an answer, ${JSON.stringify((await call)?.text.slice(0, 60))}`
+    const answer = await call
+    const what = answer?.isError === true ? 'told that its call has failed' : 'an answer'
+    return `${who}: ${what}, ${JSON.stringify(answer?.text.slice(0, 60))}`
   } catch (error) {
     if (error instanceof McpError) return `${who}: ${error.code} ${error.message}`
     if (!(error instanceof CaduceusError)) throw error

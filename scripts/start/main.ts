@@ -50,10 +50,12 @@ async function main(): Promise<void> {
 }
 
 async function tellStory(stage: Stage, screen: Screen): Promise<Outcome[]> {
-  screen.heading('One supervised tree of MCP clients and servers')
-  screen.line(
-    '   A supervisor starts its children again when they end. Each act ends something, and asks everybody.\n',
-  )
+  screen.heading('One MCP server with three users, two servers of others, and eight mishaps')
+  for (const line of [
+    'All of them are parts of one program, which starts each of its parts again when that ends.',
+    'After each mishap everybody is asked: the counter of each user has to go on.\n',
+  ])
+    screen.line(`   ${line}`)
   const begin = inspect(stage.tree.ref)
   screen.tree(markedLines(begin, begin))
   const { tools } = await stage.everything.listTools()

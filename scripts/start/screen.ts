@@ -32,18 +32,17 @@ export function createScreen(quiet: boolean): Screen {
       facts('stray', strays, 31)
       facts('caller got', callers, 33)
       facts('connection', connections, 36)
-      facts(
-        'changed',
-        changed.length === 0 ? ['nothing: no process but that of the call ended'] : changed,
-        32,
-      )
-      facts('ready again', [`after ${readyMs} ms`], 32)
+      facts('changed', changed.length === 0 ? ['nothing: no part of it ended but the call'] : changed, 32)
       facts(
         'left',
         Object.entries(restartsLeft).map(([name, left]) => `${name}: ${left} of 3 restarts`),
         36,
       )
-      facts('counters', [counters.join(', ')], 36)
+      facts(
+        'so',
+        [`all are back after ${readyMs} ms; the counters of the three go on: ${counters.join(', ')}`],
+        32,
+      )
     },
   }
 }
