@@ -156,7 +156,15 @@ function render(value: unknown): string {
     return typeof value.name === 'string' && value.name ? `function ${value.name}` : 'a function'
   if (Array.isArray(value)) return `an array of ${value.length}`
   if (value instanceof Promise) return 'a promise, which wants an await'
+  if (value instanceof URL) return `the URL ${render(value.href)}`
   if (typeof value === 'object' && value !== null)
-    return `an object with keys [${Object.keys(value).slice(0, 5).join(', ')}]`
+    return `${kindOf(value)} with keys [${Object.keys(value).slice(0, 5).join(', ')}]`
   return String(value)
+}
+
+/** What has a class is known by its name: most of what it has is no key. */
+function kindOf(value: object): string {
+  const { constructor: maker } = value as { readonly constructor?: unknown }
+  const name = typeof maker === 'function' && maker !== Object ? String(maker.name) : ''
+  return /^\w{1,40}$/.test(name) && name !== 'Object' ? `an object of class ${name}` : 'an object'
 }

@@ -142,6 +142,9 @@ test('values are shown short and safely, whatever they are', () => {
       [1, 2],
       { a: 1 },
       Object.create(null),
+      { constructor: 'Map' },
+      new Map([['a', 1]]),
+      new URL('file:///work/server.js'),
     ].map(show),
     [
       'undefined',
@@ -154,6 +157,9 @@ test('values are shown short and safely, whatever they are', () => {
       'an array of 2',
       'an object with keys [a]',
       'an object with keys []',
+      'an object with keys [constructor]',
+      'an object of class Map with keys []',
+      'the URL "file:///work/server.js"',
     ],
   )
   assert.equal([new Error('said'), 'text', Object.create(null), Symbol('s')].map(messageOf), [
