@@ -144,7 +144,7 @@ test('values are shown short and safely, whatever they are', () => {
       Object.create(null),
       { constructor: 'Map' },
       new Map([['a', 1]]),
-      new URL('file:///work/server.js'),
+      new URL('file:///srv/server.js'),
     ].map(show),
     [
       'undefined',
@@ -159,7 +159,7 @@ test('values are shown short and safely, whatever they are', () => {
       'an object with keys []',
       'an object with keys [constructor]',
       'an object of class Map with keys []',
-      'the URL "file:///work/server.js"',
+      'the URL "file:///srv/server.js"',
     ],
   )
   assert.equal([new Error('said'), 'text', Object.create(null), Symbol('s')].map(messageOf), [
