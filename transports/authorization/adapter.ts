@@ -144,8 +144,11 @@ export class ValueAdapter implements Adapter {
       if (gone !== undefined) await this.#forget(gone)
       return true
     })
-    if (isListed && !isFull) return
+    // who ends the grant meanwhile has not seen it in the list
+    const isOver = this.#kind !== 'Session' && (await this.#values.get(grantKey(owner))) === undefined
+    if (isListed && !isFull && !isOver) return
     if (isNew) await this.#forget(id)
+    if (isOver) await put(this.#values, this.#world, key, undefined, 1)
     throw this.#unavailable()
   }
 

@@ -863,7 +863,9 @@ export class AuthorizationServer {
 
   /** What a client has named: its metadata document, or its keys. */
   async #fetchOf(url: string, signal = new AbortController().signal): Promise<Response> {
-    if (this.#fetches.has(documentPlace(url))) return this.#fetchDocument(url, signal)
+    // a client that is known has keys there; somebody else may name the same address as a client
+    const isOfClient = this.#library.default.ctx?.oidc.client !== undefined
+    if (!isOfClient && this.#fetches.has(documentPlace(url))) return this.#fetchDocument(url, signal)
     const { status, headers, body } = await this.#keysAt(url, signal)
     return new Response(body, { status, headers })
   }

@@ -9,6 +9,7 @@ import type { AdapterPayload } from 'oidc-provider'
 import {
   clientKey,
   documentKey,
+  endGrant,
   unusedClient,
   usedClient,
   ValueAdapter,
@@ -250,10 +251,26 @@ test('100 access tokens of one grant at one moment are all given', async () => {
   // each answer of the engine comes in a turn of its own
   const values = valuesOf(() => new Promise((resolve) => setImmediate(resolve)))
   const parts = { values, world: systemWorld, usedAlready: fail, unavailable: fail, grantOf: () => undefined }
+  await new ValueAdapter('Grant', parts).upsert('g', { kind: 'Grant' } as AdapterPayload, 86_400)
   const tokens = new ValueAdapter('AccessToken', parts)
   const payload = { kind: 'AccessToken', grantId: 'g' } as AdapterPayload
   await Promise.all(Array.from({ length: 100 }, (_, n) => tokens.upsert(`token ${n}`, payload, 3_600)))
   assert.is([...kept.keys()].filter((key) => key.startsWith('AccessToken ')).length, 64)
+})
+
+test('of a grant that ends while tokens of it are made nothing is left', async () => {
+  const { kept, valuesOf } = shared()
+  const fail = (): Error => new Error('refused')
+  const values = valuesOf(() => new Promise((resolve) => setImmediate(resolve)))
+  const parts = { values, world: systemWorld, usedAlready: fail, unavailable: fail, grantOf: () => undefined }
+  await new ValueAdapter('Grant', parts).upsert('g', { kind: 'Grant' } as AdapterPayload, 86_400)
+  const making = ['AccessToken', 'RefreshToken'].flatMap((kind) => {
+    const tokens = new ValueAdapter(kind, parts)
+    const payload = { kind, grantId: 'g' } as AdapterPayload
+    return Array.from({ length: 16 }, (_, n) => tokens.upsert(`${kind}-${n}`, payload, 3_600))
+  })
+  await Promise.all([...making.map((one) => one.catch(() => {})), endGrant(values, systemWorld, 'g')])
+  assert.equal([...kept.keys()], [])
 })
 
 test('of one grant so many refresh tokens are kept, and those that are good first', async () => {
