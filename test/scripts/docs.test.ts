@@ -1,5 +1,5 @@
 // second tier: browser
-// time limit: 330 s
+// time limit: 600 s
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
@@ -13,7 +13,7 @@ import * as assert from 'uvu/assert'
 import { inRoot, root } from '../support/root.js'
 import { suite, type TestContext } from '../support/suite.js'
 
-const test = suite('npm run docs', { timeout: 300_000 })
+const test = suite('npm run docs', { timeout: 560_000 })
 const executablePath = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(
   (path) => existsSync(path),
 )
