@@ -1,9 +1,7 @@
-import { checkFunction } from '../runtime/base/check.js'
 import { bindMethods, methodNames } from '../runtime/base/detached.js'
 import type { ExitReason } from '../runtime/base/exit.js'
 import { inspect, type TreeNode } from '../runtime/watch/inspect.js'
-import { lastTurns } from '../runtime/base/promise.js'
-import { type ProcessRef, processOf } from '../runtime/process/ref.js'
+import type { ProcessRef } from '../runtime/process/ref.js'
 import type { Registry } from '../runtime/process/registry.js'
 import { type Supervisor, supervisorAt } from '../runtime/supervision/supervise.js'
 import { show } from '../runtime/base/errors.js'
@@ -131,24 +129,17 @@ export class Server {
    * the port. Resolves when nothing of it keeps Node alive, also after an earlier end, and once the listeners of
    * `onExit` are done.
    */
-  async stop(): Promise<void> {
-    const supervisor = this.#supervisor
-    const { world } = processOf(supervisor.ref).tree
-    if (supervisor.ref.alive) {
-      await supervisor.stop()
-      await lastTurns(world)
-    }
-    await this.#closings.end(world)
+  stop(): Promise<void> {
+    return this.#closings.stop(this.#supervisor)
   }
 
   /**
-   * Calls `fn` once when the server that runs now has ended: stopped, or after too many restarts. `stop()`, and the
-   * end of the program by a signal, wait up to 10 s for the promise that it returns: what was opened once for the
-   * program is closed here. One that awaits `stop()` waits for itself. Throws BAD_OPTION.
+   * Calls `fn` once when the server that runs now has ended: stopped, or after too many restarts. `stop()`, and
+   * the end of the program by a signal, wait up to 10 s for the promise that it returns: what was opened once for
+   * the program is closed here. One that awaits `stop()` waits for itself. Throws BAD_OPTION.
    */
   onExit(fn: (reason: ExitReason) => unknown): () => void {
-    checkFunction(fn, 'onExit')
-    return this.#supervisor.onExit(this.#closings.listener(fn))
+    return this.#closings.onExit(this.#supervisor, fn)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

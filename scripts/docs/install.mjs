@@ -4,7 +4,7 @@ import { installLocked } from '../house/install-locked.mjs'
 
 const own = dirname(fileURLToPath(import.meta.url))
 
-/** Installs what builds the documentation, from a lock file of its own: modules, and the path of mermaid. Throws. */
+/** Installs what builds the documentation, from its own lock file: modules, and the path of mermaid. Throws. */
 export async function install() {
   installLocked(own, () => [
     'typedoc',

@@ -113,7 +113,7 @@ export const searchOptions = {
 
 const heading = /<h([1-6]) id="([^"]*)"[^>]*>(.*?)<a class="header-anchor"/g
 
-/** What is found of a page: itself by its title and words, and each of its parts; of the API one entry a symbol. */
+/** What is found of a page: itself by title and words, and each of its parts; of the API one entry a symbol. */
 function* sectionsOf(place, html) {
   const found = [...html.matchAll(heading)].map(({ 1: level, 2: anchor, 3: title, index, 0: whole }) => ({
     ...{ level: Number(level), anchor, title: textOf(title).trim(), from: index, to: index + whole.length },

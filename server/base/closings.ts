@@ -1,4 +1,8 @@
+import { checkFunction } from '../../runtime/base/check.js'
 import type { ExitReason } from '../../runtime/base/exit.js'
+import { isPromise, lastTurns } from '../../runtime/base/promise.js'
+import { processOf } from '../../runtime/process/ref.js'
+import type { Supervisor } from '../../runtime/supervision/supervise.js'
 import type { World } from '../../runtime/time/world.js'
 
 /** Ms that a stop waits for what listeners of `onExit` close. */
@@ -8,19 +12,29 @@ const limit = 10_000
 export class Closings {
   readonly #open = new Set<Promise<void>>()
 
-  /** A listener whose work is waited for; a rejection of it is reported as any other that nobody awaits. */
-  listener(fn: (reason: ExitReason) => unknown): (reason: ExitReason) => void {
-    return (reason) => {
+  /** Waits for what `fn` does once it has ended; a rejection is reported as any other that nobody awaits. */
+  onExit(supervisor: Supervisor, fn: (reason: ExitReason) => unknown): () => void {
+    checkFunction(fn, 'onExit')
+    return supervisor.onExit((reason) => {
       const work = fn(reason)
-      if (!(work instanceof Promise)) return
-      const done = new Promise<void>((resolve) => void work.finally(resolve))
+      if (!isPromise(work)) return
+      const done = new Promise<void>((resolve) => void Promise.resolve(work).finally(resolve))
       this.#open.add(done)
       void done.then(() => this.#open.delete(done))
-    }
+    })
   }
 
-  /** Resolves when all is closed, or after a limit. */
-  async end(world: World): Promise<void> {
+  /** Resolves when nothing of it keeps Node alive, also after an earlier end, and all is closed. */
+  async stop(supervisor: Supervisor): Promise<void> {
+    const { world } = processOf(supervisor.ref).tree
+    if (supervisor.ref.alive) {
+      await supervisor.stop()
+      await lastTurns(world)
+    }
+    await this.#end(world)
+  }
+
+  async #end(world: World): Promise<void> {
     if (this.#open.size === 0) return
     let timer: unknown
     const late = new Promise<void>((resolve) => {

@@ -45,8 +45,8 @@ export interface SessionStore {
   /**
    * Whether several programs serve the same sessions from this store, one message after the other: each
    * message then checks here whether another program has continued or ended its session. Default false. A save
-   * that was given up, as it took too long or its request was cancelled, must not succeed later: it would undo what
-   * another program has saved meanwhile, or bring back what that has deleted.
+   * that was given up, as it took too long or its request was cancelled, must not succeed later: it would undo
+   * what another program has saved meanwhile, or bring back what that has deleted.
    */
   readonly shared?: boolean
   /** Answers undefined or null if there is none. A malformed record is deleted, and the session is 404. */

@@ -1,8 +1,6 @@
-import { checkFunction } from '../../runtime/base/check.js'
 import { bindMethods, methodNames } from '../../runtime/base/detached.js'
 import type { ExitReason } from '../../runtime/base/exit.js'
-import { lastTurns } from '../../runtime/base/promise.js'
-import { forever, type ProcessRef, processOf } from '../../runtime/process/ref.js'
+import { forever, type ProcessRef } from '../../runtime/process/ref.js'
 import type { Registry } from '../../runtime/process/registry.js'
 import type { Supervisor } from '../../runtime/supervision/supervise.js'
 import { inspect, type TreeNode } from '../../runtime/watch/inspect.js'
@@ -93,14 +91,8 @@ export class ServerProcesses {
    * the port. Resolves when nothing of it keeps Node alive, also after an earlier end, and once the listeners of
    * `onExit` are done.
    */
-  async stop(): Promise<void> {
-    const { supervisor } = this.#parts
-    const { world } = processOf(supervisor.ref).tree
-    if (supervisor.ref.alive) {
-      await supervisor.stop()
-      await lastTurns(world)
-    }
-    await this.#closings.end(world)
+  stop(): Promise<void> {
+    return this.#closings.stop(this.#parts.supervisor)
   }
 
   /**
@@ -108,8 +100,7 @@ export class ServerProcesses {
    * program by a signal, wait up to 10 s for the promise that it returns. Throws BAD_OPTION.
    */
   onExit(fn: (reason: ExitReason) => unknown): () => void {
-    checkFunction(fn, 'onExit')
-    return this.#parts.supervisor.onExit(this.#closings.listener(fn))
+    return this.#closings.onExit(this.#parts.supervisor, fn)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -42,8 +42,8 @@ const mostTries = 20
 const shortestPause = 20
 const longestPause = 750
 /**
- * Access tokens of one grant, refresh tokens with those that were used, and browsers of one account. Of access tokens
- * and browsers the oldest makes room, of refresh tokens one that is spent.
+ * Access tokens of one grant, refresh tokens with those that were used, and browsers of one account. Of access
+ * tokens and browsers the oldest makes room, of refresh tokens one that is spent.
  */
 const most: Readonly<Record<string, number>> = { AccessToken: 64, RefreshToken: 256, Session: 100 }
 

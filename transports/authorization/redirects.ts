@@ -1,7 +1,7 @@
 /** The names of this machine that programs of a user listen on (RFC 8252). */
 const loopback: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]'])
 
-/** What leads to this machine, for some reader of it: names, addresses (0.0.0.0/8, 127/8), and what stands for those. */
+/** What leads to this machine for some reader: names, addresses (0.0.0.0/8, 127/8), what stands for those. */
 const anyLoopback = [
   /^(?:.+\.)?localhost6?(?:\.localdomain6?)?\.*$/,
   /^ip6-(?:localhost|loopback)\.*$/,

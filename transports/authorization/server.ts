@@ -846,8 +846,8 @@ export class AuthorizationServer {
   }
 
   /**
-   * One network has few fetched at a time, so that it keeps no other out; and what strangers name keeps away nothing
-   * of clients that users have let in.
+   * One network has few fetched at a time, so that it keeps no other out; and what strangers name keeps away
+   * nothing of clients that users have let in.
    */
   #beginFetch(place: string, isKnown: boolean): void {
     const now = this.#world.now()
@@ -923,8 +923,8 @@ export class AuthorizationServer {
   }
 
   /**
-   * The library has taken it for a client: its users go on for a week while its host is away. `isLetIn`: a user has
-   * agreed just now.
+   * The library has taken it for a client: its users go on for a week while its host is away. `isLetIn`: a user
+   * has agreed just now.
    */
   async #keepDocument(clientId: string, isLetIn = false): Promise<void> {
     const read = this.#read.get(clientId)

@@ -7,7 +7,7 @@ export function isFarOrKnown({ principal, remoteAddress }: Peer): boolean {
   return principal !== undefined || (remoteAddress !== undefined && !isThisMachine(remoteAddress))
 }
 
-/** Who a limit that an option sets is for: a principal, else a network, also of this machine; undefined: nobody. */
+/** Who a limit of an option is for: a principal, else a network, also of this machine; undefined: nobody. */
 export function clientOf(peer: Peer): string | undefined {
   const { principal, remoteAddress } = peer
   if (principal === undefined && remoteAddress === undefined) return undefined
