@@ -69,7 +69,7 @@ export interface TimedAuthenticate extends AuthenticateSettings {
 }
 
 export interface Denial {
-  readonly status: 400 | 401 | 403 | 503
+  readonly status: 400 | 401 | 403 | 429 | 503
   readonly message: string
   readonly headers: Readonly<Record<string, string>>
   /** For the operator of the server. */
@@ -167,12 +167,16 @@ function isNobody(found: unknown): found is undefined | null {
   return found === undefined || found === null
 }
 
-type DenialText = Pick<Denial, 'status' | 'message'>
+interface DenialText extends Pick<Denial, 'status'> {
+  /** Absent: that of the error. */
+  readonly message?: string
+}
 
 const denials: { readonly [Code in TransportErrorCode]?: DenialText } = {
   BAD_AUTHORIZATION: { status: 400, message: 'Bad authorization' },
   UNAUTHORIZED: { status: 401, message: 'Unauthorized' },
   INSUFFICIENT_SCOPE: { status: 403, message: 'Insufficient scope' },
+  CLIENT_LIMIT: { status: 429 },
   AUTHENTICATE_TIMEOUT: { status: 503, message: 'Service unavailable' },
   AUTHORIZATION_UNAVAILABLE: { status: 503, message: 'Service unavailable' },
 }
@@ -183,13 +187,15 @@ export function denialOf(error: unknown): Denial | undefined {
   const denied = denials[error.code]
   if (denied === undefined) return undefined
   const { message: problem, data } = error
-  if (denied.status === 503) return { ...denied, problem, headers: { 'retry-after': '1' } }
+  const { status, message = problem } = denied
+  if (status === 429) return { status, message, problem, headers: { 'retry-after': '10' } }
+  if (status === 503) return { status, message, problem, headers: { 'retry-after': '1' } }
   const { challenge, nonce } = (data ?? {}) as { challenge?: unknown; nonce?: unknown }
   const headers = {
     'www-authenticate': isHeader(challenge) ? challenge : 'Bearer',
     ...(isHeader(nonce) && { 'dpop-nonce': nonce }),
   }
-  return { ...denied, problem, headers }
+  return { status, message, problem, headers }
 }
 
 function isHeader(value: unknown): value is string {
@@ -300,7 +306,7 @@ async function proven(token: string, { auth, use, dpop, proof }: Proving): Promi
   const check = await dpop.check()
   const read = await check({ proof, token, method, targets, world })
   const principal = boundTo(read.key, await checkToken(token, auth, use, read.key))
-  await read.verify()
+  await read.verify(principal)
   return principal
 }
 

@@ -8,6 +8,7 @@ import {
   readOptions,
   type ReadWith,
 } from '../base/read-option.js'
+import type { Principal } from '../contract/principal.js'
 import type { ProofCheck } from './proof-check.js'
 
 const loadCheck = /* @__PURE__ */ lazy(
@@ -24,6 +25,8 @@ export interface SeenProof {
    * processes differ by up to 20 s.
    */
   readonly lifetime: number
+  /** Whose token it came with. */
+  readonly principal: Principal
 }
 
 /** How proofs that a sender has the key of its token are checked (RFC 9449). */
@@ -43,7 +46,7 @@ export interface DPoPOptions {
   readonly nonceKeys?: readonly string[]
   /**
    * Says whether a proof has been seen before, and notes it: for several processes, which know of their own
-   * proofs only. A rejection is answered 500. Default: 100,000 proofs are remembered in this process.
+   * proofs only. A rejection is answered 500, or 429 for a TransportError CLIENT_LIMIT. Default: 100,000 proofs are remembered in this process.
    */
   readonly seen?: (proof: SeenProof) => boolean | Promise<boolean>
 }

@@ -12,6 +12,7 @@ import {
 import { isObject } from '../../protocol/wire/json.js'
 import type { World } from '../../runtime/time/world.js'
 import { TransportError } from '../base/errors.js'
+import type { Principal } from '../contract/principal.js'
 import type { DPoPSettings } from './dpop.js'
 import { SeenProofs } from './seen-proofs.js'
 
@@ -30,8 +31,11 @@ interface ProofUse {
 interface ReadProof {
   /** The thumbprint of its key (RFC 7638), which may be anybody's until `verify` resolves. */
   readonly key: string
-  /** Checks the signature, and that it has not been seen before. Rejects with UNAUTHORIZED. */
-  verify(): Promise<void>
+  /**
+   * Checks the signature, and that it has not been seen before, for the holder of its token. Rejects with
+   * UNAUTHORIZED.
+   */
+  verify(principal: Principal): Promise<void>
 }
 
 /** Reads a proof, without a check that costs much. Rejects with UNAUTHORIZED. */
@@ -63,12 +67,17 @@ export function createProofCheck(settings: DPoPSettings): ProofCheck {
   const remembered = new SeenProofs()
   const keys = new Map<string, KnownKey>()
 
-  async function wasSeen(key: string, { jti, iat }: ProofClaims, world: World): Promise<boolean> {
+  async function wasSeen(
+    key: string,
+    { jti, iat }: ProofClaims,
+    world: World,
+    principal: Principal,
+  ): Promise<boolean> {
     const id = createHash('sha256').update(`${key} ${jti}`).digest('base64url')
     const until = iat * 1_000 + window + 1_000
     const now = world.date()
     if (seen === undefined) return remembered.note({ id, key, until }, now)
-    return (await seen({ id, lifetime: until - now + skew })) !== false
+    return (await seen({ id, lifetime: until - now + skew, principal })) !== false
   }
 
   return async (use) => {
@@ -88,14 +97,14 @@ export function createProofCheck(settings: DPoPSettings): ProofCheck {
     const key = known?.thumbprint ?? (await thumbprintOf(jwk))
     return {
       key,
-      async verify() {
+      async verify(principal) {
         const imported = known?.key ?? (await imports(jwk, alg))
         await checkSignature(proof, imported, alg)
         keys.delete(named)
         keys.set(named, { thumbprint: key, key: imported })
         const [oldest = named] = keys.keys()
         if (keys.size > maxKeys) keys.delete(oldest)
-        if (await wasSeen(key, claims, world)) throw proofRefused('the proof was used before')
+        if (await wasSeen(key, claims, world, principal)) throw proofRefused('the proof was used before')
       },
     }
   }

@@ -76,7 +76,8 @@ export class TokenWatch implements StandingToken {
     } catch (error) {
       const denial = denialOf(error)
       if (denial === undefined) report(error)
-      return denial === undefined || denial.status === 503 ? 'unknown' : 'refused'
+      const isForNow = denial === undefined || denial.status === 429 || denial.status === 503
+      return isForNow ? 'unknown' : 'refused'
     }
   }
 

@@ -36,7 +36,7 @@ ${list}
 
 /** A name that goes on as the page does, `Friend (of example.com)`, would be taken for what is known. */
 function withoutHost(name: string): string {
-  return name.replaceAll(/[()]/g, ' ')
+  return name.replaceAll(/[\p{Ps}\p{Pe}]/gu, ' ')
 }
 
 /** What a page about a server behind this one says. */

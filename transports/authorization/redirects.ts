@@ -32,12 +32,13 @@ const ofBrowsers =
 
 /**
  * Whether codes may not be sent there: plain http elsewhere, a scheme that hides another address, a name before
- * the host, which reads as the host, and the pages of the sign-in itself, which are at `own`.
+ * the host, which reads as the host, and our own pages, below each of `own`.
  */
-export function isForbidden(address: string, own: string): boolean {
+export function isForbidden(address: string, own: readonly string[]): boolean {
   if (!URL.canParse(address)) return true
   const url = new URL(address)
-  if (url.username !== '' || url.password !== '' || url.href.startsWith(own)) return true
+  if (url.username !== '' || url.password !== '') return true
+  if (own.some((page) => url.href.startsWith(page))) return true
   if (url.protocol === 'http:') return !isOnDevice(url)
   if (url.protocol === 'https:') return false
   if (ofOthers.test(url.protocol) || ofBrowsers.test(url.protocol)) return true

@@ -18,6 +18,7 @@ import { lazy } from '../../runtime/faults/load.js'
 import { lastingWorld } from '../../runtime/process/context.js'
 import { pause } from '../../runtime/time/wait.js'
 import type { World } from '../../runtime/time/world.js'
+import type { SeenProof } from '../auth/dpop.js'
 import { refused } from '../auth/tokens.js'
 import { optionError, TransportError } from '../base/errors.js'
 import { siteOf } from '../base/network.js'
@@ -70,6 +71,7 @@ import { isForbidden, isOfProgram, isOnDevice } from './redirects.js'
 import { baseScope } from './scopes.js'
 import type { SignInSettings } from './sign-in.js'
 import { upstreamTokensKey } from './upstream-storage.js'
+import { wasUsed } from './used-proofs.js'
 import { Users } from './users.js'
 
 const loadProvider = /* @__PURE__ */ lazy('oidc-provider', () =>
@@ -194,6 +196,8 @@ export class AuthorizationServer {
   readonly #fetches = new Map<string, ClientFetch>()
   /** Keys that are being fetched, by address. */
   readonly #keys = new Map<string, Promise<FetchedKeys>>()
+  /** Requests of clients whose keys could not be fetched. */
+  readonly #withoutKeys = new WeakSet<object>()
   /** Documents that were read last, by address. */
   readonly #read = new Map<string, ReadDocument>()
   /** The network of a request. */
@@ -229,6 +233,7 @@ export class AuthorizationServer {
     this.#nameGrants()
     this.#provider.use((ctx, next) => this.#sendNobodyOn(ctx as KoaContextWithOIDC, next))
     this.#provider.use((ctx, next) => this.#tellScopes(ctx as KoaContextWithOIDC, next))
+    this.#provider.use((ctx, next) => this.#tellOfKeys(ctx as KoaContextWithOIDC, next))
     this.#provider.on('server_error', (_ctx, error) => this.#report(error))
     this.#handle = this.#provider.callback()
     // a cookie of that name is of this host alone, and comes over https only
@@ -256,13 +261,7 @@ export class AuthorizationServer {
 
   /** Whose an access token is. Rejects with UNAUTHORIZED, and AUTHORIZATION_UNAVAILABLE without its engine. */
   async principalOf(token: string): Promise<Principal> {
-    try {
-      return await this.#principalOf(token)
-    } catch (cause) {
-      if (!(cause instanceof TransportError && cause.retryable)) throw cause
-      const problem = 'whose a token is cannot be looked up at the moment'
-      throw new TransportError('AUTHORIZATION_UNAVAILABLE', problem, { cause, retryable: true })
-    }
+    return this.#lookUp(() => this.#principalOf(token), 'whose a token is')
   }
 
   async #principalOf(token: string): Promise<Principal> {
@@ -288,9 +287,23 @@ export class AuthorizationServer {
     }
   }
 
-  /** Whether a proof has been used before, at any node; it is now. */
-  async hasSeen(id: string, lifetime: number): Promise<boolean> {
-    return !(await this.#values.set(`proof ${id}`, '1', { ttl: lifetime, was: undefined }))
+  /**
+   * Whether a proof has been used before, at any node; it is now. Rejects with CLIENT_LIMIT, and
+   * AUTHORIZATION_UNAVAILABLE without its engine.
+   */
+  async hasSeen(proof: SeenProof): Promise<boolean> {
+    return this.#lookUp(() => wasUsed(this.#values, this.#world, proof), 'whether a proof was used')
+  }
+
+  async #lookUp<Found>(look: () => Promise<Found>, what: string): Promise<Found> {
+    try {
+      return await look()
+    } catch (cause) {
+      const isAway = cause instanceof TransportError && cause.retryable && cause.code !== 'CLIENT_LIMIT'
+      if (!isAway) throw cause
+      const problem = `${what} cannot be looked up at the moment`
+      throw new TransportError('AUTHORIZATION_UNAVAILABLE', problem, { cause, retryable: true })
+    }
   }
 
   /**
@@ -866,8 +879,26 @@ export class AuthorizationServer {
     // a client that is known has keys there; somebody else may name the same address as a client
     const isOfClient = this.#library.default.ctx?.oidc.client !== undefined
     if (!isOfClient && this.#fetches.has(documentPlace(url))) return this.#fetchDocument(url, signal)
-    const { status, headers, body } = await this.#keysAt(url, signal)
+    const isAway = (status: number): boolean => status === 429 || status >= 500
+    const note = (): void => {
+      const { ctx } = this.#library.default
+      if (ctx !== undefined) this.#withoutKeys.add(ctx)
+    }
+    const found = this.#keysAt(url, signal)
+    const { status, headers, body } = await found.catch((cause: unknown) => {
+      note()
+      throw cause
+    })
+    if (isAway(status)) note()
     return new Response(body, { status, headers })
+  }
+
+  /** A client whose keys are away for a moment is told to come again: what it showed may be right. */
+  async #tellOfKeys(ctx: KoaContextWithOIDC, next: () => Promise<unknown>): Promise<void> {
+    await next()
+    if (ctx.status < 400 || !this.#withoutKeys.has(ctx)) return
+    ctx.status = 503
+    ctx.body = { error: 'temporarily_unavailable', error_description: 'the keys of the client are away' }
   }
 
   /** A request, and others at once: a client is another object for each. */
@@ -1131,7 +1162,8 @@ export class AuthorizationServer {
         // which field does not matter: with it all metadata of a client is checked, wherever it came from
         properties: ['software_id'],
         validator(_ctx, _key, _value, { redirect_uris: uris }) {
-          if (Array.isArray(uris) && uris.some((uri) => isForbidden(String(uri), `${issuer}/sign-in/`)))
+          const own = [`${issuer}/sign-in/`, `${issuer}/upstream/`]
+          if (Array.isArray(uris) && uris.some((uri) => isForbidden(String(uri), own)))
             throw new errors.InvalidRedirectUri()
         },
       },

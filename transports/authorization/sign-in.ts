@@ -109,9 +109,7 @@ export function signIn(options: SignInOptions): OwnServer {
     scopes: Object.freeze([baseScope]),
     furtherScopes: Object.freeze(Object.keys(settings.scopes)),
     // a proof is good once, at whichever node
-    dpop: settings.dpop
-      ? { seen: ({ id, lifetime }) => opened().hasSeen(id, lifetime), window: proofTime }
-      : undefined,
+    dpop: settings.dpop ? { seen: (proof) => opened().hasSeen(proof), window: proofTime } : undefined,
     verify: Object.assign((token: string) => opened().principalOf(token), { prepare: loadServer }),
     async open(values: Values | undefined, world: World) {
       if (values === undefined)

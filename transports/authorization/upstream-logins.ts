@@ -74,8 +74,11 @@ interface Pending {
   readonly begun: JsonObject
   /** The digest of the cookie of the browser that went there. */
   readonly browser?: string
-  /** How it ended; absent: it has not. */
-  readonly end?: 'signed in' | 'failed'
+}
+
+/** How one ended; nothing else is kept of it. */
+interface Ended {
+  readonly end: 'signed in' | 'failed'
 }
 
 /** Milliseconds for a sign-in, and in which calls are sent to one that was begun. */
@@ -178,16 +181,18 @@ export class UpstreamLogins {
   /** The page that a user is asked to visit; undefined: none. */
   async visitOf(server: string, principal: Principal): Promise<UpstreamVisit | undefined> {
     const id = (await this.#values.get(askedKey(server, principal)))?.text
-    if (id === undefined || id === '' || (await this.#pendingAt(id))?.end !== undefined) return undefined
+    if (id === undefined || id === '') return undefined
+    const known = await this.#knownAt(id)
+    if (known !== undefined && 'end' in known) return undefined
     return { id, url: `${this.#site()}/upstream/sign-in/${id}` }
   }
 
   /** Resolves when a user is back: whether they have signed in. */
   async isBack({ id }: UpstreamVisit, signal: AbortSignal): Promise<boolean> {
     while (true) {
-      const pending = await this.#pendingAt(id)
-      if (pending === undefined) return false
-      if (pending.end !== undefined) return pending.end === 'signed in'
+      const known = await this.#knownAt(id)
+      if (known === undefined) return false
+      if ('end' in known) return known.end === 'signed in'
       await pause(lookPause, this.#world, signal)
       signal.throwIfAborted()
     }
@@ -208,20 +213,29 @@ export class UpstreamLogins {
     const was = await this.#values.get(key)
     const isAsked =
       was !== undefined && was.text !== '' && (await this.visitOf(server, principal)) !== undefined
-    if (!isAsked && (await this.#values.set(key, id, { ttl: askedTime, was }))) return
-    await put(this.#values, this.#world, pendingKey(id), undefined, 1)
+    const isOurs = !isAsked && (await this.#values.set(key, id, { ttl: askedTime, was }))
+    // of those of a user that ended the last one is kept, for calls that look how it did
+    const gone = isOurs ? was?.text : id
+    if (gone !== undefined && gone !== '')
+      await put(this.#values, this.#world, pendingKey(gone), undefined, 1)
   }
 
-  async #pendingAt(id: string): Promise<Pending | undefined> {
+  async #knownAt(id: string): Promise<Pending | Ended | undefined> {
     const text = (await this.#values.get(pendingKey(id)))?.text
-    return text === undefined || text === '' ? undefined : (JSON.parse(text) as Pending)
+    return text === undefined || text === '' ? undefined : (JSON.parse(text) as Pending | Ended)
   }
 
-  async #end(id: string, pending: Pending, end: NonNullable<Pending['end']>): Promise<void> {
-    await put(this.#values, this.#world, pendingKey(id), JSON.stringify({ ...pending, end }), visitTime)
-    const key = askedKey(pending.server, pending.principal)
-    const asked = await this.#values.get(key)
-    if (asked?.text === id) await this.#values.set(key, undefined, { ttl: 1, was: asked })
+  /** One that has not ended. */
+  async #pendingAt(id: string): Promise<Pending | undefined> {
+    const known = await this.#knownAt(id)
+    return known === undefined || 'end' in known ? undefined : known
+  }
+
+  async #end(id: string, { begun, browser }: Pending, end: Ended['end']): Promise<void> {
+    const ended: Ended = { end }
+    await put(this.#values, this.#world, pendingKey(id), JSON.stringify(ended), visitTime)
+    if (browser !== undefined)
+      await put(this.#values, this.#world, stateKey(String(begun.state)), undefined, 1)
   }
 
   get #cookie(): string {
@@ -240,7 +254,7 @@ export class UpstreamLogins {
     if (isUpstreamCallback(path) && method === 'GET') return this.#comeBack(request, response, visitor)
     const id = upstreamLoginOf(path) ?? ''
     const pending = await this.#pendingAt(id)
-    if (pending === undefined || pending.end !== undefined) throw notOurs()
+    if (pending === undefined) throw notOurs()
     const { principal, server, url } = pending
     if (method !== 'GET' && method !== 'POST') throw Object.assign(notOurs(), { statusCode: 405 })
     // where users sign in, the browser shows whose it is
@@ -294,7 +308,7 @@ export class UpstreamLogins {
     const state = stateKey(parameters.get('state') ?? '')
     const id = (await this.#values.get(state))?.text
     const pending = id === undefined || id === '' ? undefined : await this.#pendingAt(id)
-    if (id === undefined || pending?.browser === undefined || pending.end !== undefined) throw notOurs()
+    if (id === undefined || pending?.browser === undefined) throw notOurs()
     // an answer that came to the address of another server may be that server's
     if (pathOf(request.url) !== upstreamCallbackOf(pending.server)) throw notOurs()
     // whoever began is who ends it: else an attacker could have somebody use their account

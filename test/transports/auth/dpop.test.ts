@@ -7,6 +7,7 @@ import {
   introspection,
   type SeenProof,
   serveHttp,
+  TransportError,
 } from 'caduceus/transports'
 import type { RawClient } from '../../server/_client.js'
 import { suite, type TestContext } from '../../support/suite.js'
@@ -332,11 +333,23 @@ test('a shared store decides on replays, and its throw is a 500', async (t) => {
   assert.is((await ask(await headers())).status, 200)
   assert.match((await ask(await headers())).challenge, /used before/)
   assert.is((await ask(await headers())).status, 500)
-  for (const { id, lifetime } of noted) {
+  for (const { id, lifetime, principal } of noted) {
+    assert.is(principal.subject, 'ada')
     assert.match(id, /^[\w-]{43}$/)
     // clocks of nodes differ
     assert.ok(lifetime > 315_000 && lifetime <= 322_000, String(lifetime))
   }
+})
+
+test('who has sent more proofs than the store keeps of one user is told to wait', async (t) => {
+  const seen: DPoPOptions['seen'] = () => {
+    throw new TransportError('CLIENT_LIMIT', 'too many proofs of one user')
+  }
+  const { client, headers } = await start(t, { dpop: { seen } })
+  client.own = await headers()
+  const { status, headers: got, body } = await client.post(initialize)
+  assert.equal([status, got['retry-after']], [429, '10'])
+  assert.match(body, /too many proofs of one user/)
 })
 
 test('bad options are named, and no secret is shown', () => {

@@ -24,7 +24,7 @@ async function start(options: DPoPOptions = {}) {
     const made = proof ?? (await prove(key, token, { claims: { iat: begin / 1_000, ...change.claims } }))
     try {
       const read = await check({ proof: made, token, method: 'POST', targets: [resource], world })
-      await read.verify()
+      await read.verify({ issuer: 'urn:test', subject: 'ada' })
       return undefined
     } catch (error) {
       const { message, data } = error as { message: string; data?: { nonce?: string } }

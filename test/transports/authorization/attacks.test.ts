@@ -272,7 +272,7 @@ test('consent: what an older page did not show is not granted by it', async (t) 
     scopes: { write: 'Delete all orders' },
     scopesOf: () => may,
   })
-  const client = await register({ client_name: 'Friend (of claude.ai)' })
+  const client = await register({ client_name: 'Friend （of claude.ai）' })
   for (const [isNew, scopes] of [
     [false, 'mcp'],
     [true, 'mcp write'],
@@ -463,6 +463,7 @@ test('bad registrations are refused: scripts, fragments, plain http elsewhere', 
   const { register, origin } = await attack(t)
   for (const uri of [
     `${origin}/sign-in/callback`,
+    `${origin}/upstream/callback/mail`,
     'javascript:alert(1)',
     'data:text/html,x',
     'http://evil.example/cb',

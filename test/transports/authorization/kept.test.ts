@@ -1,8 +1,10 @@
 // What one user, or one address, can have kept: an engine in memory has room for so much.
 import { systemWorld } from 'caduceus/runtime'
+import { TransportError } from 'caduceus/transports'
 import * as assert from 'uvu/assert'
 import { suite } from '../../support/suite.js'
-import { isBack } from './_attack.js'
+import { makeProofKey, prove } from '../auth/_proof.js'
+import { isBack, type Json } from './_attack.js'
 import { Browser } from './_browser.js'
 import { document, host, id, onTheWeb } from './_on-the-web.js'
 import { watched } from './_watched.js'
@@ -78,6 +80,36 @@ test('of a registration so much is kept; what no page shows is left out', async 
   const [text = ''] = [...kept].filter(([key]) => key.startsWith('Client ')).map(([, one]) => one)
   assert.not.match(text, 'friend.example')
   assert.match((await new Browser().open(begin(client).url, isBack)).text, 'Friend')
+})
+
+test('proofs of a user are kept in few values; without the engine nobody is let in', async (t) => {
+  const { register, codeOf, origin, resource, kept, engine } = await watched(t, { dpop: true })
+  const { form } = await codeOf(await register())
+  const key = await makeProofKey()
+  const own = await prove(key, '', { claims: { htu: `${origin}/token`, ath: undefined } })
+  const request = { method: 'POST', headers: { dpop: own }, body: new URLSearchParams(form) }
+  const { access_token: token = '' } = (await (await fetch(`${origin}/token`, request)).json()) as Json
+  const dpop = () => prove(key, token, { claims: { htu: resource, htm: 'DELETE' } })
+  const ask = async (proof: string) => {
+    const headers = { authorization: `DPoP ${token}`, dpop: proof }
+    const response = await fetch(resource, { method: 'DELETE', headers })
+    await response.arrayBuffer()
+    return response.status
+  }
+  const first = await dpop()
+  assert.equal([await ask(first), await ask(first)], [400, 401])
+  for (let n = 0; n < 40; n += 1) assert.is(await ask(await dpop()), 400)
+  assert.is(await ask(first), 401)
+  const all = [...kept.keys()].filter((one) => one.startsWith('proofs '))
+  assert.ok(all.length < 40 && all.every((one) => one.includes('"ada"')), String(all.length))
+  let left = 2
+  engine.before = async () => {
+    left -= 1
+    if (left < 0) throw new TransportError('CLUSTER_UNAVAILABLE', 'it is away', { retryable: true })
+  }
+  assert.is(await ask(await dpop()), 503)
+  engine.before = async () => {}
+  assert.is(await ask(await dpop()), 400)
 })
 
 test.run()

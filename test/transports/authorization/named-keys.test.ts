@@ -7,6 +7,7 @@ import { document, host, id, onTheWeb } from './_on-the-web.js'
 
 const test = suite('keys of a client, by an address', { timeout: 30_000 })
 const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+const { publicKey: otherKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
 const jwk = { ...publicKey.export({ format: 'jwk' }), kid: 'one', use: 'sig', alg: 'ES256' }
 
 test('a stranger who names that address as a client keeps nobody out', async (t) => {
@@ -35,6 +36,24 @@ test('a stranger who names that address as a client keeps nobody out', async (t)
     answers.filter((answer) => answer !== 200 && answer !== 'slow_down'),
     [],
   )
+})
+
+test('a client whose keys are away is told to come again, and is let in then', async (t) => {
+  const address = `https://${host}/keys.json`
+  const documents: Record<string, object | 'away'> = {
+    '/mcp/client.json': { ...document, token_endpoint_auth_method: 'private_key_jwt', jwks_uri: address },
+    '/keys.json': 'away',
+  }
+  await onTheWeb(t, documents)
+  const { codeOf, token, origin } = await attack(t)
+  const { form } = await codeOf({ client_id: id })
+  const { status, body } = await token({ ...form, ...assertionFor(origin) })
+  assert.equal([status, body.error], [503, 'temporarily_unavailable'])
+  // nobody is let in by keys that are somebody else's
+  documents['/keys.json'] = { keys: [{ ...jwk, ...otherKey.export({ format: 'jwk' }) }] }
+  assert.equal((await token({ ...form, ...assertionFor(origin) })).body.error, 'invalid_client')
+  documents['/keys.json'] = { keys: [jwk] }
+  assert.is((await token({ ...form, ...assertionFor(origin) })).status, 200)
 })
 
 test.run()

@@ -291,7 +291,6 @@ function refusalOf(error: unknown, { requestId }: Pick<HttpExchange, 'requestId'
   // the message names addresses, and may quote the engine: it is for events
   if (code === 'CLUSTER_UNAVAILABLE') return unavailable(requestId, notNow)
   if (code === 'BYTES_LIMIT') return bytesRefusal(error)
-  if (code === 'CLIENT_LIMIT') return new HttpRefusal(429, message, { 'retry-after': '10' })
   return undefined
 }
 
