@@ -51,12 +51,14 @@ export function childSpec<State, Input, Calls extends Handlers<State>, Casts ext
   const { name, startTimeout, ...overrides } = given
   const start = (ctx: ActorContext): Promise<ProcessRef> =>
     ctx.start(behaviour, ...([input, { name, startTimeout }] as StartArgs<Input>))
-  return {
+  const spec: ChildSpec = {
     id: behaviour.name,
     type: behaviour.kind === 'supervisor' ? 'supervisor' : 'worker',
     ...overrides,
     start,
   }
+  readChildSpec(spec)
+  return spec
 }
 
 const overridden = ['id', 'restart', 'shutdown', 'type', 'significant', ...startFields]
@@ -84,7 +86,8 @@ const restarts = new Set<unknown>(['permanent', 'transient', 'temporary'])
 
 /** Checks a child spec and fills in its defaults. Throws BAD_SPEC, naming the field. */
 export function readChildSpec(spec: ChildSpec): FullChildSpec {
-  if (typeof spec !== 'object' || spec === null) throw bad('child', 'spec', 'an object', spec)
+  if (typeof spec !== 'object' || spec === null || Array.isArray(spec) || 'definition' in spec)
+    throw bad('child', 'spec', 'what childSpec(actor, input) returns', spec)
   const { id, start, restart = 'permanent', type = 'worker', significant = false } = spec
   const { shutdown = type === 'supervisor' ? 'infinity' : 5_000 } = spec
   if (typeof id !== 'string' || id === '') throw bad('child', 'id', 'a non-empty string', id)

@@ -131,6 +131,25 @@ test('OTP-5 an invalid child spec is refused with field, expected and given', ()
   }
 })
 
+test('a spec is wrong where it is made, and an actor in place of one is told', async (t) => {
+  const idle = defineActor({ name: 'idle', init: () => ({}) })
+  for (const [field, value] of [
+    ['restart', ':transient'],
+    ['shutdown', ':brutal_kill'],
+    ['id', 7],
+  ] as const) {
+    const error = thrown(() => childSpec(idle, undefined, wrong({ [field]: value })))
+    assert.equal([error.code, (error.data as { field: string }).field], ['BAD_SPEC', field])
+  }
+  const tree = await startSupervisor({ strategy: 'one_for_one', logger: false })
+  t.after(() => tree.stop())
+  for (const spec of [idle, [idle, 1]])
+    assert.match(
+      (await failure(tree.startChild(wrong(spec)))).message,
+      /expected what childSpec\(actor, input\) returns/,
+    )
+})
+
 test('OTP-6 shutdown takes brutal_kill, infinity and milliseconds from 0', () => {
   const legal: Shutdown[] = ['brutal_kill', 'infinity', 0, 1, 5_000, Number.POSITIVE_INFINITY]
   for (const shutdown of legal) assert.is(readChildSpec(worker(log, 'a', { shutdown })).shutdown, shutdown)

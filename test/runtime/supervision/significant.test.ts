@@ -133,7 +133,8 @@ test('OTP-8 a significant child must not be permanent and needs auto shutdown', 
     startSupervisor({ strategy: 'one_for_one', autoShutdown, children: [spec], logger: false }).catch(
       (error) => error,
     )
-  const permanent = await start('any_significant', child('a', { significant: true, restart: 'permanent' }))
+  const spec: ChildSpec = { ...child('a', { significant: true }), restart: 'permanent' }
+  const permanent = await start('any_significant', spec)
   assert.is(permanent.code, 'BAD_SPEC')
   assert.match(permanent.message, 'child "a": significant: expected false for a permanent child')
   assert.match(
