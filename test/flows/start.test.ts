@@ -65,7 +65,7 @@ test('--step waits for a key before each act', async (t) => {
   }
   assert.is(await ended, 0)
   assert.is(keys, 8)
-  assert.match(output, /8\. a crash of the base actor[\s\S]*group \/ base: a new process/)
+  assert.match(output, /8\. what knows the tools of the server crashes[\s\S]*group \/ base: a new process/)
   assert.not.match(output.slice(output.indexOf('8. '), output.indexOf('The same tree')), 'thread of handlers')
   assert.match(output, /The same tree after all that[\s\S]* \* .*base {2}counters 1\.0\.0/)
 })
