@@ -9,6 +9,7 @@ import { urlAt } from '../base/target.js'
 import { keyOfPrincipal, loginOf, type Principal, rightsOf } from '../contract/principal.js'
 import type { Values } from '../contract/values.js'
 import { type SafeAnswer, safeFetch } from '../http/outgoing/fetch.js'
+import { keepAmong } from './keep-among.js'
 
 /** How the token of a caller is traded for one that is for a server behind this one (RFC 8693). */
 export interface TokenExchangeOptions {
@@ -51,8 +52,16 @@ const unsaid = 60_000
 const longest = 3_600_000
 /** Milliseconds in which a provider that was away is not asked again. */
 const pauses = { first: 500, longest: 30_000 }
+/** The longest that a traded one is kept. */
+const longestTraded = 24 * 3_600_000
 /** Tokens of callers that are known to be kept. */
 const maxHeard = 10_000
+/**
+ * Tokens of one user that are kept, one for each program and what it may do, and what they were traded for at one
+ * server: the oldest makes room, and is traded anew.
+ */
+const maxCame = 128
+const maxTraded = 32
 const grantType = 'urn:ietf:params:oauth:grant-type:token-exchange'
 const accessToken = 'urn:ietf:params:oauth:token-type:access_token'
 
@@ -90,7 +99,13 @@ export class TokenExchange {
     if (this.#heard.size > maxHeard && oldest !== undefined) this.#heard.delete(oldest)
     // whoever needs it is told that it is not there
     this.#coming.set(whose, token)
-    void this.#put(cameKey(whose), () => this.#coming.get(whose) ?? token, ttl)
+    const kept = {
+      list: `upstream came of ${userOf(principal)}`,
+      key: cameKey(whose),
+      text: () => this.#coming.get(whose) ?? token,
+      ...{ ttl, longest, most: maxCame },
+    }
+    void keepAmong(this.#values, this.#world, kept)
       .catch(() => this.#heard.delete(whose))
       .finally(() => this.#coming.get(whose) === token && this.#coming.delete(whose))
   }
@@ -103,7 +118,8 @@ export class TokenExchange {
     const { server, principal, refused } = request
     // a token for other options may be for another server
     const what = digestOf(JSON.stringify(factsOf(options)))
-    const key = `upstream traded ${JSON.stringify([server, what, principal && whoseOf(principal)])}`
+    const whose = principal && whoseOf(principal)
+    const key = `upstream traded ${digestOf(JSON.stringify([server, what, whose]))}`
     const kept = await this.#keptAt(key)
     if (kept !== undefined && kept.token !== refused && kept.until > this.#world.date()) return kept.token
     const failed = this.#failed.get(key)
@@ -152,11 +168,18 @@ export class TokenExchange {
     const { access_token: token, expires_in: seconds, error } = objectIn(answer.text)
     if (answer.status !== 200 || typeof token !== 'string' || !/^[\x21-\x7e]+$/.test(token))
       throw refusal(answer.status, error)
-    const lifetime = typeof seconds === 'number' && seconds > 0 ? seconds * 1_000 : unsaid
+    const said = typeof seconds === 'number' && seconds > 0 ? seconds * 1_000 : unsaid
+    const lifetime = Math.min(said, longestTraded)
     const until = this.#world.date() + lifetime - Math.min(early, lifetime / 2)
     const kept: TradedToken = { token, until }
     // what cannot be kept is good here, too
-    await this.#put(key, () => JSON.stringify(kept), lifetime).catch(() => {})
+    const of = JSON.stringify([request.server, request.principal && userOf(request.principal)])
+    await keepAmong(this.#values, this.#world, {
+      list: `upstream traded of ${of}`,
+      key,
+      text: () => JSON.stringify(kept),
+      ...{ ttl: lifetime, longest: longestTraded, most: maxTraded },
+    }).catch(() => {})
     return token
   }
 
@@ -203,14 +226,6 @@ export class TokenExchange {
     const text = (await this.#values.get(key))?.text
     return text === undefined || text === '' ? undefined : (JSON.parse(text) as TradedToken)
   }
-
-  /** `textOf`: the newest, whoever is late. */
-  async #put(key: string, textOf: () => string, ttl: number): Promise<void> {
-    for (let tries = 0; tries < 10; tries += 1) {
-      const was = await this.#values.get(key)
-      if (await this.#values.set(key, textOf(), { ttl, was })) return
-    }
-  }
 }
 
 /** What tells apart what tokens are for, and from whom. */
@@ -251,8 +266,12 @@ function whoseOf(principal: Principal): string {
   return JSON.stringify([keyOfPrincipal(principal), loginOf(principal) ?? '', rightsOf(principal)])
 }
 
+function userOf({ issuer, subject }: Principal): string {
+  return keyOfPrincipal({ issuer, subject })
+}
+
 function cameKey(whose: string): string {
-  return `upstream came ${whose}`
+  return `upstream came ${digestOf(whose)}`
 }
 
 function digestOf(token: string): string {

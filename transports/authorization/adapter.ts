@@ -1,9 +1,8 @@
 import type { Adapter, AdapterPayload } from 'oidc-provider'
 import { isObject } from '../../protocol/wire/json.js'
-import type { Clock } from '../../runtime/time/clock.js'
-import { pause } from '../../runtime/time/wait.js'
 import type { World } from '../../runtime/time/world.js'
 import { TransportError } from '../base/errors.js'
+import { type Pauses, tryInTurn } from '../base/turns.js'
 import type { KeptValue, Values } from '../contract/values.js'
 
 const day = 24 * 3_600_000
@@ -15,7 +14,7 @@ export const unusedClient = 8 * 3_600_000
 export const usedClient = 400 * day
 /** What belongs to the grant of a user, and ends with it. */
 const granted: ReadonlySet<string> = new Set(['AccessToken', 'AuthorizationCode', 'RefreshToken'])
-/** What is left of a refresh token that was used: whoever uses it again ends its grant. */
+/** What is left of a refresh token that was used, for a while: later its id alone tells (`refresh-ids.ts`). */
 const usedFields = [
   'kind',
   'jti',
@@ -33,22 +32,17 @@ const usedFields = [
  * at once renews for each of them. RFC 9700, section 4.14.2, leaves room for that.
  */
 const siblings = { within: 15_000, most: 16 }
+/** Milliseconds that what is left of one is kept. */
+const usedTime = 60_000
 /** Milliseconds that the clock of whoever makes a proof may be ahead: it is good for as long more. */
 const proofSkew = 300_000
 /** Milliseconds by which the clocks of nodes may differ, and a second that is not counted. */
 const clocks = 11_000
-/** How often a record is changed that others change, too, and the ms before the next try, at most. */
-const mostTries = 20
-const shortestPause = 20
-const longestPause = 750
 /**
- * Access tokens of one grant, refresh tokens with those that were used, and browsers of one account. Of access
- * tokens and browsers the oldest makes room, of refresh tokens one that is spent.
+ * Access and refresh tokens of one grant, and browsers of one account. The oldest makes room, of refresh tokens
+ * one that is spent, if there is one.
  */
-const most: Readonly<Record<string, number>> = { AccessToken: 64, RefreshToken: 256, Session: 100 }
-
-/** What decides how long somebody waits. */
-type Pauses = Clock & Pick<World, 'random'>
+const most: Readonly<Record<string, number>> = { AccessToken: 32, RefreshToken: 32, Session: 100 }
 
 interface AdapterInput {
   readonly values: Values
@@ -73,7 +67,7 @@ interface JustUsed {
 type Renewed = Readonly<Record<string, readonly [rotations: number, id: string]>>
 
 /** Chains of one grant that are known: a program of several windows has one for each. */
-const mostChains = 256
+const mostChains = 32
 
 /** The records of one kind, as `oidc-provider` keeps them: under their ids, in the engine of the server. */
 export class ValueAdapter implements Adapter {
@@ -105,6 +99,7 @@ export class ValueAdapter implements Adapter {
     // of a browser that is nobody's there is nothing to keep
     if (this.#kind === 'Session' && given.accountId === undefined) return
     if (this.#kind === 'ReplayDetection') return this.#seen(id, given, expiresIn)
+    if (this.#kind === 'Interaction' && given.result !== undefined) return this.#goesOn(id, given, expiresIn)
     const payload = this.#kind === 'Session' ? withGrants(given) : given
     // the tokens of a chain of renewals have the id of the first: the library hands that on
     if (this.#kind === 'RefreshToken') payload.nonce ??= id
@@ -116,10 +111,23 @@ export class ValueAdapter implements Adapter {
       await put(this.#values, this.#world, uidKey(payload.uid), id, ttl)
   }
 
+  /** What a step has come to; one that has ended does not come back. */
+  async #goesOn(id: string, payload: AdapterPayload, expiresIn = 0): Promise<void> {
+    const key = this.#keyOf(id)
+    const isKept = await tryInTurn(this.#world, async () => {
+      const was = await this.#values.get(key)
+      if (was === undefined || was.text === '') throw this.#usedAlready()
+      return this.#values.set(key, JSON.stringify(payload), { ttl: expiresIn * 1_000, was })
+    })
+    if (!isKept) throw this.#unavailable()
+  }
+
   /** A proof, or an assertion, is good once: of nodes that get it at the same time, one takes it. */
   async #seen(id: string, payload: AdapterPayload, expiresIn = 0): Promise<void> {
     const ttl = expiresIn * 1_000 + proofSkew
-    const isFirst = await this.#values.set(this.#keyOf(id), JSON.stringify(payload), { ttl, was: undefined })
+    // the id is a digest of its issuer, too, which may be a long address
+    const text = JSON.stringify({ ...payload, iss: undefined })
+    const isFirst = await this.#values.set(this.#keyOf(id), text, { ttl, was: undefined })
     if (!isFirst) throw this.#usedAlready()
   }
 
@@ -127,7 +135,6 @@ export class ValueAdapter implements Adapter {
   async #bound(owner: string, id: string, ttl: number): Promise<void> {
     const key = listKey(this.#kind, owner)
     let isNew = true
-    let isFull = false
     const isListed = await tryInTurn(this.#world, async () => {
       const was = await this.#values.get(key)
       const known = readIds(was)
@@ -135,10 +142,8 @@ export class ValueAdapter implements Adapter {
       const others = known.filter((one) => one !== id)
       isNew = others.length === known.length
       const hasMost = others.length >= (most[this.#kind] ?? 0)
-      const oldest = this.#kind === 'RefreshToken' ? () => this.#spentOf(owner, others) : () => others[0]
+      const oldest = this.#kind === 'RefreshToken' ? () => this.#leastOf(owner, others) : () => others[0]
       const gone = hasMost ? await oldest() : undefined
-      isFull = hasMost && gone === undefined
-      if (isFull) return true
       const all = [...others.filter((one) => one !== gone), id]
       if (!(await this.#values.set(key, JSON.stringify(all), { ttl, was }))) return false
       if (gone !== undefined) await this.#forget(gone)
@@ -146,10 +151,11 @@ export class ValueAdapter implements Adapter {
     })
     // who ends the grant meanwhile has not seen it in the list
     const isOver = this.#kind !== 'Session' && (await this.#values.get(grantKey(owner))) === undefined
-    if (isListed && !isFull && !isOver) return
+    if (isListed && !isOver) return
     if (isNew) await this.#forget(id)
-    if (isOver) await put(this.#values, this.#world, key, undefined, 1)
-    throw this.#unavailable()
+    if (!isOver) throw this.#unavailable()
+    await put(this.#values, this.#world, key, undefined, 1)
+    throw this.#usedAlready()
   }
 
   async #forget(id: string): Promise<void> {
@@ -161,9 +167,13 @@ export class ValueAdapter implements Adapter {
     if (was?.text === id) await this.#values.set(uidKey(uid), undefined, { ttl: 1, was })
   }
 
-  /** The first that was used, or one beside which another was: both end the grant if they come again. */
-  async #spentOf(grantId: string, ids: readonly string[]): Promise<string | undefined> {
+  /**
+   * The first that was used, or one beside which another was: both end the grant if they come again. Without any
+   * the first that is good still: a page that signs in each time it is loaded forgets what it had.
+   */
+  async #leastOf(grantId: string, ids: readonly string[]): Promise<string | undefined> {
     const renewed = readRenewed(await this.#values.get(renewedKey(grantId)))
+    let oldest: string | undefined
     for (const id of ids) {
       const kept = await this.#values.get(this.#keyOf(id))
       if (kept === undefined) return id
@@ -174,8 +184,9 @@ export class ValueAdapter implements Adapter {
       const [last = -1, lastId] = renewed[nonce] ?? []
       const isLeft = last >= rotations && lastId !== id
       if (!isRecent && (consumed !== undefined || isLeft)) return id
+      if (consumed === undefined) oldest ??= id
     }
-    return undefined
+    return oldest ?? ids[0]
   }
 
   find(id: string): Promise<AdapterPayload | undefined> {
@@ -234,13 +245,15 @@ export class ValueAdapter implements Adapter {
     const [now, ttl] = this.#timesOf(payload)
     await this.#goOn(id, payload, ttl)
     // first, as whoever finds it used looks there
-    const { most: left, within } = siblings
-    const kept: JustUsed = { payload, left, until: this.#world.date() + within }
+    const { most: more, within } = siblings
+    const kept: JustUsed = { payload, left: more, until: this.#world.date() + within }
     // false: another call does the same
     await this.#values.set(justUsedKey(id), JSON.stringify(kept), { ttl: within, was: undefined })
     const used = Object.fromEntries(usedFields.map((field) => [field, payload[field]]))
     const text = JSON.stringify({ ...used, consumed: now })
-    if (!(await this.#values.set(this.#keyOf(id), text, { ttl, was }))) await this.#renewAgain(id)
+    // the id of one that an earlier version gave tells nothing
+    const left = this.#grantOf(id) === undefined ? ttl : Math.min(ttl, usedTime)
+    if (!(await this.#values.set(this.#keyOf(id), text, { ttl: left, was }))) await this.#renewAgain(id)
   }
 
   /**
@@ -297,7 +310,12 @@ export class ValueAdapter implements Adapter {
   }
 
   destroy(id: string): Promise<void> {
-    return this.#asked(() => this.#forget(id))
+    return this.#asked(() => (this.#kind === 'Interaction' ? this.#endStep(id) : this.#forget(id)))
+  }
+
+  /** Each step leads to the next one: of all that go on from one at once one does. */
+  async #endStep(id: string): Promise<void> {
+    if ((await takeOnce(this.#values, this.#keyOf(id))) === undefined) throw this.#usedAlready()
   }
 
   revokeByGrantId(grantId: string): Promise<void> {
@@ -341,29 +359,26 @@ function readJustUsed(kept: KeptValue | undefined): JustUsed | undefined {
   return kept === undefined || kept.text === '' ? undefined : (JSON.parse(kept.text) as JustUsed)
 }
 
-/** Clients that the login of one browser remembers to have let in; for older ones its user is asked again. */
-const mostClients = 100
+/**
+ * Characters of the clients that the login of one browser remembers to have let in, a hundred of usual ids; for
+ * older ones its user is asked again.
+ */
+const mostOfClients = 16_384
 
 /** The library makes an entry of each client that an authorization names: those with a grant are kept. */
 function withGrants(payload: AdapterPayload): AdapterPayload {
   const { authorizations } = payload
   if (!isObject(authorizations)) return payload
+  let room = mostOfClients
   const kept = Object.entries(authorizations)
     .filter(([, one]) => isObject(one) && one.grantId !== undefined)
-    .slice(-mostClients)
+    .toReversed()
+    .filter((one) => {
+      room -= JSON.stringify(one).length
+      return room >= 0
+    })
+    .toReversed()
   return { ...payload, authorizations: Object.fromEntries(kept) as NonNullable<typeof authorizations> }
-}
-
-/**
- * Changes a record that others change, too. Of many at one moment one gets through each time: the others wait for
- * longer and longer, by chance, so that fewer meet; 10 s at most. False: it was in vain.
- */
-export async function tryInTurn(world: Pauses, change: () => Promise<boolean>): Promise<boolean> {
-  for (let tries = 0; tries < mostTries; tries += 1) {
-    if (await change()) return true
-    await pause(world.random() * Math.min(longestPause, shortestPause * 1.5 ** tries), world)
-  }
-  return false
 }
 
 /** Sets a value whatever is there. Rejects with CLUSTER_UNAVAILABLE where others set it again and again. */

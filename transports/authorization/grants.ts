@@ -1,5 +1,6 @@
 import type { World } from '../../runtime/time/world.js'
 import { TransportError } from '../base/errors.js'
+import { tryInTurn } from '../base/turns.js'
 import type { Values } from '../contract/values.js'
 import {
   clientKey,
@@ -10,7 +11,6 @@ import {
   prolong,
   put,
   takeOnce,
-  tryInTurn,
   unusedClient,
   usedClient,
 } from './adapter.js'
@@ -20,8 +20,9 @@ import { digest } from './browser.js'
 export const longestGrant = 365 * 24 * 3_600_000
 /** Milliseconds that the document of a client that users have let in is good while its host is away. */
 const lastDocument = 7 * 24 * 3_600_000
-/** Grants of one user, for all programs and browsers. */
+/** Grants of one user, for all programs and browsers, and clients that are kept for one who was signed out. */
 const mostGrants = 100
+const mostLeft = 100
 
 /** Who has let which client in. */
 interface Consent {
@@ -96,10 +97,33 @@ export class Grants {
     if (isDocument(clientId)) await put(this.#values, this.#world, lastDocumentKey(clientId), undefined, 1)
   }
 
-  /** Ends all of an account. */
-  async endAll(accountId: string): Promise<void> {
-    // of all that do it at once one counts; the hosts of a user who is signed out keep their clients
-    for (const one of readList(await takeOnce(this.#values, listKey(accountId)))) await this.#end(one, true)
+  /** Ends all of an account; `user`: whose it is, under any account. */
+  async endAll(accountId: string, user: string): Promise<void> {
+    const key = listKey(accountId)
+    // first: what is in no list would be kept each time that the user is signed out
+    await this.#leave(user, readList((await this.#values.get(key))?.text))
+    // of all that do it at once one counts
+    for (const one of readList(await takeOnce(this.#values, key))) await this.#end(one, true)
+  }
+
+  /** The hosts of a user who is signed out keep their clients: the last ones, however often it happens. */
+  async #leave(user: string, ended: readonly KeptGrant[]): Promise<void> {
+    if (ended.length === 0) return
+    const key = leftKey(user)
+    let all: readonly string[] = []
+    const isNoted = await tryInTurn(this.#world, async () => {
+      const was = await this.#values.get(key)
+      const known = was === undefined || was.text === '' ? [] : (JSON.parse(was.text) as string[])
+      const left = new Set(ended.map(([, clientId]) => clientId))
+      all = [...known.filter((one) => !left.has(one)), ...left]
+      return this.#values.set(key, JSON.stringify(all.slice(-mostLeft)), { ttl: usedClient, was })
+    })
+    if (!isNoted) throw unavailable('the user is signed out by too many at once')
+    for (const oldest of all.slice(0, -mostLeft)) {
+      if (!(await this.isIn(oldest))) await this.#keepClient(oldest, unusedClient)
+      // who was let in meanwhile
+      if (await this.isIn(oldest)) await this.#keepClient(oldest, usedClient)
+    }
   }
 
   async #end([grantId, clientId]: KeptGrant, keepsClient = false): Promise<void> {
@@ -146,6 +170,10 @@ function readList(text = ''): readonly KeptGrant[] {
 
 function listKey(accountId: string): string {
   return `grants of ${accountId}`
+}
+
+function leftKey(user: string): string {
+  return `clients of ${user}`
 }
 
 function countKey(clientId: string): string {

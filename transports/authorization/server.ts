@@ -19,6 +19,7 @@ import { lastingWorld } from '../../runtime/process/context.js'
 import { pause } from '../../runtime/time/wait.js'
 import type { World } from '../../runtime/time/world.js'
 import type { SeenProof } from '../auth/dpop.js'
+import { keepAmong } from '../auth/keep-among.js'
 import { refused } from '../auth/tokens.js'
 import { optionError, TransportError } from '../base/errors.js'
 import { siteOf } from '../base/network.js'
@@ -72,7 +73,7 @@ import { baseScope } from './scopes.js'
 import type { SignInSettings } from './sign-in.js'
 import { upstreamTokensKey } from './upstream-storage.js'
 import { wasUsed } from './used-proofs.js'
-import { Users } from './users.js'
+import { Users, whoIs } from './users.js'
 
 const loadProvider = /* @__PURE__ */ lazy('oidc-provider', () =>
   import('oidc-provider').catch((cause: unknown) =>
@@ -107,6 +108,10 @@ const documentBytes = 5_120
 const tokenBytes = 65_536
 /** Characters of the query of an authorization: it is kept for a while. */
 const queryLength = 4_096
+
+/** Visits for more scopes of one user at a time, and characters of one. */
+const mostVisits = 16
+const mostOfVisit = 4_096
 
 /** Parameters of OpenID, and the answer by a form, which needs a page with a script. */
 const ofOpenId = ['nonce', 'max_age', 'acr_values', 'claims', 'id_token_hint', 'response_mode']
@@ -337,7 +342,17 @@ export class AuthorizationServer {
   async #visit(visit: Visit): Promise<CredentialsVisit> {
     // one page, however often a tool asks; who does not know the account cannot guess it
     const id = digest(JSON.stringify([visit.account, [...visit.scopes].sort()]))
-    await put(this.#values, this.#world, visitKey(id), JSON.stringify({ ...visit, isOver: false }), loginTime)
+    const text = JSON.stringify({ ...visit, isOver: false })
+    if (text.length > mostOfVisit)
+      throw new TransportError('MESSAGE_TOO_LONG', `the scopes have more than ${mostOfVisit} characters`)
+    await keepAmong(this.#values, this.#world, {
+      list: `visits of ${visit.account}`,
+      key: visitKey(id),
+      text: () => text,
+      ttl: loginTime,
+      longest: loginTime,
+      most: mostVisits,
+    })
     const { issuer, with: provider } = this.#settings
     return { id, url: `${issuer}/sign-in/more/${id}`, provider: provider.name }
   }
@@ -349,7 +364,7 @@ export class AuthorizationServer {
       await this.#credentials.forget(account)
       const claims = withLogin(digest(account))
       await put(this.#values, this.#world, upstreamTokensKey({ issuer, subject, claims }), undefined, 1)
-      await this.#grants.endAll(account)
+      await this.#grants.endAll(account, whoIs({ issuer, subject }))
     })
   }
 
@@ -537,7 +552,7 @@ export class AuthorizationServer {
       const grantId = await this.#grant({ accountId, clientId }, granted, asked)
       await this.#grants.note({ grantId, accountId, clientId }, redirectUri)
       if ((await this.#users.userOf(accountId)) === undefined) {
-        await this.#grants.endAll(accountId)
+        await this.#grants.endAll(accountId, whoIs(user))
         return this.#end(request, response, denied(signedOut))
       }
       await this.#keepDocument(clientId, true)

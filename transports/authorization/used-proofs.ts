@@ -3,8 +3,8 @@ import { isObject } from '../../protocol/wire/json.js'
 import type { World } from '../../runtime/time/world.js'
 import type { SeenProof } from '../auth/dpop.js'
 import { TransportError } from '../base/errors.js'
+import { tryInTurn } from '../base/turns.js'
 import type { KeptValue, Values } from '../contract/values.js'
-import { tryInTurn } from './adapter.js'
 
 /** Proofs that one value has; one user has one value for each number that fits into a byte. */
 const mostOfValue = 64

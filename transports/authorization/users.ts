@@ -123,11 +123,15 @@ export class Users {
   }
 }
 
-/** Where the account of a user is named; no client learns who it is. */
-function placeOf({ issuer, subject }: UserName): string {
-  return `account ${createHash('sha256')
+/** What a user is called, whatever their account; no client learns who it is. */
+export function whoIs({ issuer, subject }: UserName): string {
+  return createHash('sha256')
     .update(JSON.stringify([issuer, subject]))
-    .digest('base64url')}`
+    .digest('base64url')
+}
+
+function placeOf(user: UserName): string {
+  return `account ${whoIs(user)}`
 }
 
 function keyOf(account: string): string {

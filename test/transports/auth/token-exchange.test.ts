@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import * as assert from 'uvu/assert'
 import { systemWorld } from 'caduceus/runtime'
 import { TokenExchange } from '../../../transports/auth/token-exchange.js'
-import type { Principal } from 'caduceus/transports'
+import { type Principal, TransportError } from 'caduceus/transports'
 import type { KeptValue, Values } from '../../../transports/contract/values.js'
 import { suite, type TestContext } from '../../support/suite.js'
 
@@ -17,6 +17,7 @@ async function start(t: TestContext, { expiresIn = 300 } = {}) {
   const time = { ms: 0 }
   const world = { ...systemWorld, date: () => time.ms, now: () => time.ms }
   const kept = new Map<string, KeptValue & { readonly until: number }>()
+  let sets = 0
   const at = (key: string) => {
     const found = kept.get(key)
     return found !== undefined && found.until > time.ms ? found : undefined
@@ -25,6 +26,7 @@ async function start(t: TestContext, { expiresIn = 300 } = {}) {
     get: async (key) => at(key),
     async set(key, text, { ttl, was }) {
       if (at(key)?.tag !== was?.tag) return false
+      sets += 1
       if (text === undefined) kept.delete(key)
       else kept.set(key, { text, tag: `${time.ms} ${text}`, until: time.ms + ttl })
       return true
@@ -54,7 +56,7 @@ async function start(t: TestContext, { expiresIn = 300 } = {}) {
       { ...own, resource },
       { server: 'mail', principal: ada, refused: undefined, subject: undefined },
     )
-  return { time, exchange, traded, own, tokenFor }
+  return { time, exchange, traded, own, tokenFor, kept, values, sets: () => sets }
 }
 
 test('a token that was traded for one server is for no other one of its name', async (t) => {
@@ -143,5 +145,76 @@ test('of two tokens that come at once the newer one counts', async (t) => {
     ['newer', 'newer'],
   )
 })
+
+test('of one user so many tokens are kept, and the oldest makes room', async (t) => {
+  const { exchange, own, kept, values } = await start(t)
+  const of = (kind: string) => [...kept.keys()].filter((key) => key.startsWith(`upstream ${kind} `)).length
+  const by = (n: number): Principal => ({ ...ada, clientId: `program ${n}` })
+  const trade = (n: number) =>
+    exchange.tokenFor(own, { server: 'mail', principal: by(n), refused: undefined, subject: undefined })
+  const bob = { ...ada, subject: 'bob' }
+  exchange.heard(bob, 'of bob')
+  for (let n = 0; n < 150; n += 1) {
+    exchange.heard(by(n), `token ${n}`)
+    await trade(n)
+  }
+  // one list for each of two users, one for each kind of token
+  assert.equal([of('came') - 2, of('traded') - 1], [129, 32])
+  assert.is(await trade(149), 't150')
+  // traded once more: that of before has made room
+  assert.is(await trade(100), 't151')
+  const error = await new TokenExchange(values, { ...systemWorld, date: () => 0 })
+    .tokenFor(own, { server: 'mail', principal: by(1), refused: undefined, subject: undefined })
+    .catch((cause: Error) => cause)
+  assert.match(String(error), 'without a token')
+})
+
+test('a token that a provider says is good for ever is kept for a day', async (t) => {
+  const { exchange, traded, tokenFor, time } = await start(t, { expiresIn: 1e300 })
+  exchange.heard(ada, 'own')
+  await tokenFor('https://a.example/mcp')
+  time.ms = 24 * hour
+  exchange.heard(ada, 'own')
+  await tokenFor('https://a.example/mcp')
+  assert.is(traded.length, 2)
+})
+
+test.slow('of 10,000 callers it is known here that their token is kept', async (t) => {
+  const { exchange, sets } = await start(t)
+  const come = (n: number) => exchange.heard({ ...ada, subject: `user ${n}` }, 'token')
+  for (let n = 0; n < 10_001; n += 1) come(n)
+  await settled()
+  const before = sets()
+  come(10_000)
+  await settled()
+  assert.is(sets(), before)
+  come(0)
+  await settled()
+  assert.is(sets(), before + 2)
+})
+
+test.slow('of 10,000 trades it is known here that they have failed', async (t) => {
+  const { exchange, own } = await start(t)
+  let asked = 0
+  const away = async (): Promise<string> => {
+    asked += 1
+    throw new TransportError('AUTHORIZATION_UNAVAILABLE', 'away', { retryable: true })
+  }
+  const fail = async (n: number): Promise<void> => {
+    const principal = { ...ada, subject: `user ${n}` }
+    const request = { server: 'mail', principal, refused: undefined, subject: away }
+    await exchange.tokenFor(own, request).catch(() => {})
+  }
+  for (let n = 0; n < 10_001; n += 1) await fail(n)
+  await fail(10_000)
+  assert.is(asked, 10_001)
+  await fail(0)
+  assert.is(asked, 10_002)
+})
+
+/** All that was begun here has come to its end: nothing of it waits for a clock. */
+function settled(): Promise<void> {
+  return new Promise((resolve) => void setImmediate(resolve))
+}
 
 test.run()

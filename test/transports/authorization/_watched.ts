@@ -7,6 +7,7 @@ import { attack } from './_attack.js'
 /** A server of which the test sees what its engine is asked for, and what is kept there. */
 export async function watched(t: TestContext, options: Parameters<typeof attack>[1] = {}) {
   const kept = new Map<string, string>()
+  const lifetimes = new Map<string, number>()
   const engine = { before: async (): Promise<void> => {} }
   const found = await attack(t, {
     limits: { registrations: 10_000, authorizations: 10_000, requests: 10_000 },
@@ -24,6 +25,7 @@ export async function watched(t: TestContext, options: Parameters<typeof attack>
           const isSet = await values.set(key, text, options)
           if (isSet && text === undefined) kept.delete(key)
           else if (isSet && text !== undefined) kept.set(key, text)
+          if (isSet && text !== undefined) lifetimes.set(key, options.ttl)
           return isSet
         },
       })
@@ -32,5 +34,5 @@ export async function watched(t: TestContext, options: Parameters<typeof attack>
       })
     },
   })
-  return { ...found, kept, engine }
+  return { ...found, kept, lifetimes, engine }
 }
