@@ -508,14 +508,49 @@ test('a code is good once, for its client, with its verifier', async (t) => {
 
 test('an authorization without PKCE is refused', async (t) => {
   const { register, begin } = await attack(t)
-  const client = await register()
-  for (const more of [{ code_challenge: '' }, { code_challenge_method: 'plain' }]) {
-    const { url } = begin(client, more)
-    if (more.code_challenge === '') url.searchParams.delete('code_challenge')
+  const secret = await register({ token_endpoint_auth_method: 'client_secret_basic' })
+  const open = await register()
+  const without = ['code_challenge', 'code_challenge_method']
+  for (const [client, left, more] of [secret, open].flatMap((one) => [
+    [one, without, {}] as const,
+    [one, without.slice(0, 1), {}] as const,
+    [one, [], { code_challenge_method: 'plain' }] as const,
+  ])) {
+    const { url } = begin(client, more as Json)
+    for (const name of left) url.searchParams.delete(name)
     const page = await new Browser().open(url, isBack)
-    assert.equal([page.status, isBack(page.url)], [400, false], JSON.stringify(more))
+    assert.equal([page.status, isBack(page.url)], [400, false], `${left} ${JSON.stringify(more)}`)
     assert.match(page.text, 'invalid_request')
   }
+})
+
+test('no token comes in an address, and none for a password or for a client itself', async (t) => {
+  const { register, begin, token } = await attack(t)
+  const client = await register()
+  for (const response_type of ['token', 'code token', 'id_token', 'none']) {
+    const page = await new Browser().open(begin(client, { response_type }).url, isBack)
+    assert.is(page.status, 400, response_type)
+  }
+  const other = { client_id: client.client_id ?? '', username: 'ada', password: 'p', scope: 'mcp' }
+  for (const grant_type of ['password', 'client_credentials'])
+    assert.is((await token({ ...other, grant_type })).body.error, 'unsupported_grant_type', grant_type)
+})
+
+test('no page, and no way to the provider, tells another site its address', async (t) => {
+  const { register, begin } = await attack(t)
+  const { url } = begin(await register())
+  const first = await fetch(url, { redirect: 'manual', headers: { origin: 'https://evil.example' } })
+  await first.arrayBuffer()
+  // nor may a page of another site look at what is answered
+  assert.equal([first.status, first.headers.get('access-control-allow-origin')], [303, null])
+  const cookies = first.headers.getSetCookie().map((line) => line.split(';')[0])
+  const step = new URL(first.headers.get('location') ?? '', url)
+  const second = await fetch(step, { redirect: 'manual', headers: { cookie: cookies.join('; ') } })
+  await second.arrayBuffer()
+  assert.equal([second.status, second.headers.get('referrer-policy')], [303, 'no-referrer'])
+  const page = await new Browser().open(url, isBack)
+  assert.is(page.headers.get('referrer-policy'), 'same-origin')
+  assert.is(page.headers.get('cache-control'), 'no-store')
 })
 
 test('a stolen refresh token ends what it is used for, for thief and owner', async (t) => {
@@ -947,7 +982,8 @@ test('hostile requests are answered, and nothing breaks', async (t) => {
   const form = { 'content-type': 'application/x-www-form-urlencoded' }
   assert.is(await ask('/sign-in/made-up'), 400)
   assert.is(await ask('/authorize/made-up'), 400)
-  assert.ok((await ask('/token', { method: 'POST', headers: form, body: 'x'.repeat(200_000) })) >= 400)
+  assert.is(await ask('/token', { method: 'POST', headers: form, body: 'x'.repeat(200_000) }), 413)
+  assert.is(await ask(`/authorize?state=${'x'.repeat(5_000)}`), 414)
   assert.is(
     await ask('/register', { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{' }),
     400,

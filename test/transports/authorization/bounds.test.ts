@@ -1,6 +1,8 @@
 // What anybody can have kept: each row of transports/authorization/bounds.md that has no test elsewhere.
+import { existsSync, readFileSync } from 'node:fs'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { systemWorld } from 'caduceus/runtime'
-import type { TransportError } from 'caduceus/transports'
+import type { SignedInUser, TransportError } from 'caduceus/transports'
 import type { AdapterPayload } from 'oidc-provider'
 import * as assert from 'uvu/assert'
 import { OwnServer } from '../../../transports/auth/own-server.js'
@@ -8,8 +10,9 @@ import { clientKey, ValueAdapter } from '../../../transports/authorization/adapt
 import { Grants } from '../../../transports/authorization/grants.js'
 import { RateLimits } from '../../../transports/authorization/rate-limits.js'
 import { UpstreamLogins } from '../../../transports/authorization/upstream-logins.js'
+import { inRoot } from '../../support/root.js'
 import { suite, type TestContext } from '../../support/suite.js'
-import { attack } from './_attack.js'
+import { attack, isBack } from './_attack.js'
 import { Browser } from './_browser.js'
 import { keptValues } from './_values.js'
 import { watched } from './_watched.js'
@@ -47,6 +50,13 @@ test('a login of a browser remembers clients for so many characters', async () =
     // those of last
     assert.ok(kept.at(-1)?.startsWith('199'), kept.at(-1))
   }
+})
+
+test('of two who use a code at once one does', async () => {
+  const { adapter } = records('AuthorizationCode')
+  await adapter.upsert('code', { kind: 'AuthorizationCode', exp: 60 } as AdapterPayload, 60)
+  const both = await Promise.allSettled([adapter.consume('code'), adapter.consume('code')])
+  assert.equal(both.map(({ status }) => status).toSorted(), ['fulfilled', 'rejected'])
 })
 
 test('what is kept of a proof is short, however long its client is called', async () => {
@@ -107,6 +117,31 @@ test('whoever is signed out again and again has a hundred clients kept', async (
   }
   time.ms = 9 * hour
   assert.equal([0, 49, 50, 149].map(isKept), [false, false, true, true])
+})
+
+test('the last document of a client is kept for a week', async () => {
+  const { time, values, world, texts } = records('Client')
+  const grants = new Grants(values, world)
+  const clientId = 'https://client.example/mcp'
+  const consent = { grantId: 'grant', accountId: 'ada', clientId }
+  await grants.note(consent, 'https://client.example/back')
+  await grants.keepDocument(clientId, '{}')
+  time.ms = 7 * 24 * hour - 1
+  assert.is(texts('last document').length, 1)
+  time.ms += 1
+  assert.is(texts('last document').length, 0)
+})
+
+test('what a provider calls somebody is short, or they are nobody', async (t) => {
+  const { register, codeOf, begin, kept, login } = await watched(t)
+  const client = await register()
+  login.user = { subject: 'a'.repeat(512), name: 'n'.repeat(5_000) }
+  await codeOf(client)
+  const [user = ''] = [...kept].filter(([key]) => key.startsWith('user ')).map(([, text]) => text)
+  assert.is((JSON.parse(user) as SignedInUser).name?.length, 200)
+  login.user = { subject: 'a'.repeat(513) }
+  const page = await new Browser().open(begin(client).url, isBack)
+  assert.is(page.url.searchParams.get('error'), 'access_denied', page.text)
 })
 
 /** What a server asks of a sign-in whose user is Ada. */
@@ -183,7 +218,7 @@ function upstream() {
       return (error as TransportError).code
     }
   }
-  return { time, texts, ask }
+  return { time, texts, ask, logins }
 }
 
 test('one login of a user at a server is under way, of so many characters', async () => {
@@ -200,6 +235,30 @@ test('one login of a user at a server is under way, of so many characters', asyn
   }
 })
 
+test('pages of a gateway are asked for so often by one network', async () => {
+  const { logins } = upstream()
+  const answers: number[] = []
+  let resolve = (): void => {}
+  const all = new Promise<void>((resolved) => {
+    resolve = resolved
+  })
+  const response = {
+    headersSent: false,
+    writeHead(status: number) {
+      if (answers.push(status) === 601) resolve()
+      return response
+    },
+    end: () => response,
+  }
+  const request = { url: `/upstream/sign-in/${'x'.repeat(43)}`, method: 'GET', headers: {} }
+  for (let n = 0; n < 601; n += 1)
+    logins.pages.take(request as IncomingMessage, response as unknown as ServerResponse, {
+      address: '10.0.0.1',
+    })
+  await all
+  assert.is(answers.filter((status) => status === 429).length, 1)
+})
+
 test('each step of a sign-in is kept as long as is said, and no other kind is', async (t) => {
   const scopes = { write: 'Write' }
   const { register, begin, codeOf, token, kept, lifetimes, auth, login } = await watched(t, { scopes })
@@ -213,6 +272,8 @@ test('each step of a sign-in is kept as long as is said, and no other kind is', 
   const { signal } = new AbortController()
   const ada = { issuer: login.issuer, subject: 'ada' }
   await OwnServer.parts(auth).credentials(ada, { scopes: ['more'], visit: undefined }, signal)
+  const { client_id: never = '' } = await register()
+  assert.is(lifetimes.get(`Client ${never}`), 8 * hour)
   await codeOf(await register())
   await auth.signOut(ada)
   const minute = 60_000
@@ -260,6 +321,44 @@ test('each step of a sign-in is kept as long as is said, and no other kind is', 
   // of a user who is signed out
   const left = [...kept.keys()].filter((key) => /^(?:user|account|credentials|Grant|redirect) /.test(key))
   assert.equal(left, [])
+})
+
+/** The tests that the tables of a page name in their last column: the file, and how the name begins. */
+function* named(page: string): Iterable<readonly [file: string, start: string]> {
+  const fileOf = (name: string): string | undefined =>
+    [
+      `test/transports/authorization/${name}.test.ts`,
+      `test/transports/${name}.test.ts`,
+      `test/${name}.test.ts`,
+    ]
+      .map((path) => inRoot(path))
+      .find((path) => existsSync(path))
+  const rows = readFileSync(inRoot(`transports/authorization/${page}.md`), 'utf8').matchAll(
+    /^\| .*\| (.*) \|$/gm,
+  )
+  for (const [, cell = ''] of rows)
+    for (const item of cell === 'test' || cell === '---' ? [] : cell.split('; ')) {
+      const [name = '', parts = ''] = item.split(/: (.*)/)
+      const file = fileOf(name)
+      if (file === undefined) yield [String(fileOf('attacks')), item]
+      else for (const part of parts.split(', ')) yield [file, part]
+    }
+}
+
+test('the tests that the tables of bounds and attacks name are there', () => {
+  const lost: string[] = []
+  for (const page of ['bounds', 'bounds-gateway', 'attacks']) {
+    const all = [...named(page)]
+    assert.ok(all.length > 8, page)
+    for (const [file, start] of all)
+      if (
+        !readFileSync(file, 'utf8')
+          .split(/\n *test(?:\.slow)?\(\s*['"`]/)
+          .some((one) => one.startsWith(start))
+      )
+        lost.push(`${page}: ${file} ${start}`)
+  }
+  assert.equal(lost, [])
 })
 
 test.run()

@@ -6,6 +6,7 @@ import { files } from 'caduceus/server'
 import { oidc } from 'caduceus/transports'
 import { makeFolder } from '../../support/folder.js'
 import { suite } from '../../support/suite.js'
+import { OwnServer } from '../../../transports/auth/own-server.js'
 import { attack, isBack } from './_attack.js'
 import { Browser } from './_browser.js'
 import { start } from './_server.js'
@@ -65,6 +66,7 @@ test('what documents say for other servers is left out', async (t) => {
 test('one with a key proves it where tokens are given', async (t) => {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const jwk = { ...publicKey.export({ format: 'jwk' }), kid: 'one', use: 'sig', alg: 'ES256' }
+  const keys: Record<string, object> = { keys: [jwk] }
   await onTheWeb(t, {
     '/mcp/client.json': {
       ...document,
@@ -72,7 +74,7 @@ test('one with a key proves it where tokens are given', async (t) => {
       token_endpoint_auth_methods_supported: ['none', 'private_key_jwt'],
       jwks_uri: `https://${host}/keys.json`,
     },
-    '/keys.json': { keys: [jwk] },
+    '/keys.json': keys,
   })
   const { codeOf, token, status, origin } = await attack(t)
   const assertion = (by = privateKey): string => {
@@ -87,6 +89,10 @@ test('one with a key proves it where tokens are given', async (t) => {
   const proof = { client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer' }
   const { form } = await codeOf({ client_id: id })
   assert.is((await token(form)).body.error, 'invalid_client')
+  // more than is read of keys
+  keys.more = ['x'.repeat(20_000)]
+  assert.ok((await token({ ...form, ...proof, client_assertion: assertion() })).status >= 400)
+  delete keys.more
   const other = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey
   assert.is(
     (await token({ ...form, ...proof, client_assertion: assertion(other) })).body.error,
@@ -223,6 +229,26 @@ test('one network has three documents fetched at a time', async (t) => {
   assert.equal([first.status, /temporarily_unavailable/.test(first.text)], [503, true])
   const all = await Promise.all(pages)
   assert.is(all.filter(({ text }) => /temporarily_unavailable/.test(text)).length, 3)
+})
+
+test('of all networks a hundred documents are fetched at a time', async (t) => {
+  await onTheWeb(t, {}, () => true)
+  let came = 0
+  const { begin } = await attack(t, {
+    prepare(auth) {
+      const parts = OwnServer.parts(auth)
+      const { take } = parts
+      const anywhere = (): string => `10.0.0.${Math.floor(came++ / 3)}`
+      Object.assign(parts, {
+        take: (...[request, response]: Parameters<typeof take>) => take(request, response, anywhere()),
+      })
+    },
+  })
+  const pages = Array.from({ length: 105 }, (_, n) =>
+    new Browser().open(begin({ client_id: `https://${host}/${n}.json` }).url, () => true),
+  )
+  const all = await Promise.all(pages)
+  assert.is(all.filter(({ text }) => /temporarily_unavailable/.test(text)).length, 5)
 })
 
 test('a document is for its own address, and sends users where it says alone', async (t) => {

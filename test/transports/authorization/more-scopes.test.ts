@@ -87,6 +87,19 @@ test('a page for more is of no use to another user', async (t) => {
     assert.ok((await fetch(new URL(wrong, resource))).status >= 400)
 })
 
+test('CSRF on the callback: a visit that another browser began is not ended here', async (t) => {
+  const { resource } = await begin(t)
+  const { client, browser } = signedIn(t, resource)
+  const url = /http\S+/.exec((await client.callTool('issues')).text)?.[0] ?? ''
+  const isCallback = ({ pathname }: URL): boolean => pathname === '/sign-in/callback'
+  const begun = await new Browser().open(url, isCallback)
+  // the browser of the user has a cookie of its own
+  await browser.open(url, isCallback)
+  const forced = await browser.open(begun.url)
+  assert.equal([forced.status, /begun in another browser/.test(forced.text)], [400, true])
+  assert.match((await client.callTool('issues')).text, /has to let this server do more/)
+})
+
 test('a user who refuses at the provider keeps no call waiting', async (t) => {
   const { resource, login } = await begin(t)
   const { auth, browser, client: first } = signedIn(t, resource)

@@ -204,6 +204,17 @@ test('what one server behind a gateway says is kept up to a limit, and costs no 
   assert.is(String((await mail.read('tokens'))?.access_token).length, 50_000)
 })
 
+test('a lock is kept for ten seconds, while it is needed', async () => {
+  const { kept, lifetimes, valuesOf } = shared()
+  const values = valuesOf(async () => {})
+  const { exclusive } = upstreamStorage(values, systemWorld, { issuer: 'i', subject: 's' }, 'mail')
+  const locks = (): string[] => [...kept.keys()].filter((key) => key.startsWith('upstream lock '))
+  const { signal } = new AbortController()
+  const during = await exclusive('tokens', async () => locks().map((lock) => lifetimes.get(lock)), signal)
+  assert.equal(during, [10_000])
+  assert.equal(locks(), [])
+})
+
 for (const [claims, expected] of [
   [{ email: 'ada@example.com', email_verified: true, hd: 'example.com' }, 'ada@example.com'],
   [{ email: 'ada@Example.com', email_verified: true, hd: 'example.com' }, 'ada@Example.com'],
@@ -325,6 +336,12 @@ test('of a refresh token that was used its id is known, and for a minute the res
   assert.ok(isThere() && ids.grantOf(id) === 'g')
   assert.is(await tokens.find(id), undefined)
   assert.not.ok(isThere())
+})
+
+test('of the chains of renewals of a grant the last ones are known', async () => {
+  const { kept, tokens, make } = await refreshTokens()
+  for (let n = 0; n < 40; n += 1) await tokens.consume(await make())
+  assert.is(Object.keys(JSON.parse(kept.get('renewed g')?.text ?? '')).length, 32)
 })
 
 test('a made-up refresh token, or one that is too old, ends nothing', async () => {
