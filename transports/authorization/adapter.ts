@@ -42,7 +42,7 @@ const clocks = 11_000
  * Access and refresh tokens of one grant, and browsers of one account. The oldest makes room, of refresh tokens
  * one that is spent, if there is one.
  */
-const most: Readonly<Record<string, number>> = { AccessToken: 32, RefreshToken: 32, Session: 100 }
+const most: Readonly<Record<string, number>> = { AccessToken: 64, RefreshToken: 64, Session: 100 }
 
 interface AdapterInput {
   readonly values: Values
@@ -67,7 +67,7 @@ interface JustUsed {
 type Renewed = Readonly<Record<string, readonly [rotations: number, id: string]>>
 
 /** Chains of one grant that are known: a program of several windows has one for each. */
-const mostChains = 32
+const mostChains = 64
 
 /** The records of one kind, as `oidc-provider` keeps them: under their ids, in the engine of the server. */
 export class ValueAdapter implements Adapter {

@@ -266,7 +266,7 @@ test('100 access tokens of one grant at one moment are all given', async () => {
   const tokens = new ValueAdapter('AccessToken', parts)
   const payload = { kind: 'AccessToken', grantId: 'g' } as AdapterPayload
   await Promise.all(Array.from({ length: 100 }, (_, n) => tokens.upsert(`token ${n}`, payload, 3_600)))
-  assert.is([...kept.keys()].filter((key) => key.startsWith('AccessToken ')).length, 32)
+  assert.is([...kept.keys()].filter((key) => key.startsWith('AccessToken ')).length, 64)
 })
 
 test('of a grant that ends while tokens of it are made nothing is left', async () => {
@@ -297,7 +297,7 @@ test('of one grant so many refresh tokens are kept, and those that are good firs
     last = await make(first, rotation)
     time.ms += 30_000
   }
-  assert.is(count(), 32)
+  assert.is(count(), 64)
   const chains = [...kept].filter(([key]) => key.startsWith('renewed '))
   assert.equal(
     chains.map(([, { text }]) => Object.keys(JSON.parse(text)).length),
@@ -317,8 +317,8 @@ test('of one grant so many refresh tokens are kept, and those that are good firs
 test('where all refresh tokens of a grant are good the oldest makes room', async () => {
   const { tokens, make, count, isThere } = await refreshTokens()
   const all: string[] = []
-  for (let n = 0; n < 34; n += 1) all.push(await make())
-  assert.is(count(), 32)
+  for (let n = 0; n < 66; n += 1) all.push(await make())
+  assert.is(count(), 64)
   for (const id of all.slice(2)) assert.is((await tokens.find(id))?.nonce, id)
   await tokens.revokeByGrantId('g')
   assert.equal([count(), isThere()], [0, false])
@@ -340,8 +340,8 @@ test('of a refresh token that was used its id is known, and for a minute the res
 
 test('of the chains of renewals of a grant the last ones are known', async () => {
   const { kept, tokens, make } = await refreshTokens()
-  for (let n = 0; n < 40; n += 1) await tokens.consume(await make())
-  assert.is(Object.keys(JSON.parse(kept.get('renewed g')?.text ?? '')).length, 32)
+  for (let n = 0; n < 70; n += 1) await tokens.consume(await make())
+  assert.is(Object.keys(JSON.parse(kept.get('renewed g')?.text ?? '')).length, 64)
 })
 
 test('a made-up refresh token, or one that is too old, ends nothing', async () => {
