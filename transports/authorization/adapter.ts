@@ -36,13 +36,11 @@ const siblings = { within: 15_000, most: 16 }
 const usedTime = 60_000
 /** Milliseconds that the clock of whoever makes a proof may be ahead: it is good for as long more. */
 const proofSkew = 300_000
-/** Milliseconds by which the clocks of nodes may differ, and a second that is not counted. */
-const clocks = 11_000
 /**
- * Access and refresh tokens of one grant, and browsers of one account. The oldest makes room, of refresh tokens
- * one that is spent, if there is one.
+ * Access tokens of one grant, refresh tokens that were not used, and browsers of one account. The oldest makes
+ * room, of refresh tokens one that is missed least.
  */
-const most: Readonly<Record<string, number>> = { AccessToken: 64, RefreshToken: 64, Session: 100 }
+const mostOf: Readonly<Record<string, number>> = { AccessToken: 64, RefreshToken: 128, Session: 100 }
 
 interface AdapterInput {
   readonly values: Values
@@ -106,7 +104,7 @@ export class ValueAdapter implements Adapter {
     const ttl = expiresIn === undefined ? unusedClient : expiresIn * 1_000
     await put(this.#values, this.#world, this.#keyOf(id), JSON.stringify(payload), ttl)
     const owner = this.#kind === 'Session' ? payload.accountId : payload.grantId
-    if (this.#kind in most && owner !== undefined) await this.#bound(owner, id, ttl)
+    if (this.#kind in mostOf && owner !== undefined) await this.#bound(owner, id, ttl)
     if (this.#kind === 'Session' && payload.uid !== undefined)
       await put(this.#values, this.#world, uidKey(payload.uid), id, ttl)
   }
@@ -141,12 +139,14 @@ export class ValueAdapter implements Adapter {
       // a session is kept again
       const others = known.filter((one) => one !== id)
       isNew = others.length === known.length
-      const hasMost = others.length >= (most[this.#kind] ?? 0)
-      const oldest = this.#kind === 'RefreshToken' ? () => this.#leastOf(owner, others) : () => others[0]
-      const gone = hasMost ? await oldest() : undefined
-      const all = [...others.filter((one) => one !== gone), id]
+      const room = (mostOf[this.#kind] ?? 0) - 1
+      const isFull = others.length > room
+      const ranked = isFull && this.#kind === 'RefreshToken' ? await this.#ranked(owner, others) : others
+      const most = Math.max(0, ranked.length - room)
+      const [gone, stay] = [ranked.slice(0, most), new Set(ranked.slice(most))]
+      const all = [...others.filter((one) => stay.has(one)), id]
       if (!(await this.#values.set(key, JSON.stringify(all), { ttl, was }))) return false
-      if (gone !== undefined) await this.#forget(gone)
+      for (const one of gone) await this.#forget(one)
       return true
     })
     // who ends the grant meanwhile has not seen it in the list
@@ -168,25 +168,39 @@ export class ValueAdapter implements Adapter {
   }
 
   /**
-   * The first that was used, or one beside which another was: both end the grant if they come again. Without any
-   * the first that is good still: a page that signs in each time it is loaded forgets what it had.
+   * Refresh tokens that were not used, those first that are missed least: beside which another was used, which
+   * would end the grant, too; then the older ones of calls that renewed at the same time, as their host went on
+   * with one; then the oldest. The record of one that was used ends by itself, and its id tells the rest.
    */
-  async #leastOf(grantId: string, ids: readonly string[]): Promise<string | undefined> {
+  async #ranked(grantId: string, ids: readonly string[]): Promise<readonly string[]> {
     const renewed = readRenewed(await this.#values.get(renewedKey(grantId)))
-    let oldest: string | undefined
+    const found: { readonly id: string; readonly chain: string; readonly isLeft: boolean }[] = []
     for (const id of ids) {
       const kept = await this.#values.get(this.#keyOf(id))
-      if (kept === undefined) return id
-      if (kept.text === '') continue
-      const { consumed, nonce = '', rotations = 0 } = JSON.parse(kept.text) as AdapterPayload
-      const isRecent =
-        typeof consumed === 'number' && this.#world.date() - consumed * 1_000 < siblings.within + clocks
-      const [last = -1, lastId] = renewed[nonce] ?? []
-      const isLeft = last >= rotations && lastId !== id
-      if (!isRecent && (consumed !== undefined || isLeft)) return id
-      if (consumed === undefined) oldest ??= id
+      if (kept === undefined) continue
+      const {
+        consumed,
+        nonce,
+        rotations = 0,
+      } = (kept.text === '' ? {} : JSON.parse(kept.text)) as AdapterPayload
+      // of one that an earlier version gave nothing else tells
+      if (consumed !== undefined && this.#grantOf(id) !== undefined) continue
+      const [last = -1, lastId] = renewed[nonce ?? id] ?? []
+      found.push({
+        id,
+        chain: nonce ?? id,
+        isLeft: consumed !== undefined || (last >= rotations && lastId !== id),
+      })
     }
-    return oldest ?? ids[0]
+    const younger = new Map<string, number>()
+    const ranks = new Map<string, number>()
+    for (const { id, chain, isLeft } of found.toReversed()) {
+      const count = younger.get(chain) ?? 0
+      ranks.set(id, isLeft ? found.length : count)
+      if (!isLeft) younger.set(chain, count + 1)
+    }
+    const rankOf = ({ id }: { readonly id: string }): number => ranks.get(id) ?? 0
+    return found.toSorted((a, b) => rankOf(b) - rankOf(a)).map(({ id }) => id)
   }
 
   find(id: string): Promise<AdapterPayload | undefined> {
@@ -243,7 +257,7 @@ export class ValueAdapter implements Adapter {
     const { payload, was } = found
     if (payload.consumed !== undefined) return this.#renewAgain(id)
     const [now, ttl] = this.#timesOf(payload)
-    await this.#goOn(id, payload, ttl)
+    await this.#goOn(id, payload)
     // first, as whoever finds it used looks there
     const { most: more, within } = siblings
     const kept: JustUsed = { payload, left: more, until: this.#world.date() + within }
@@ -260,28 +274,25 @@ export class ValueAdapter implements Adapter {
    * Of the tokens that one was renewed to, the first that is used counts: another one was somebody else's,
    * and ends the grant.
    */
-  async #goOn(
-    id: string,
-    { grantId = '', nonce, rotations = 0 }: AdapterPayload,
-    ttl: number,
-  ): Promise<void> {
+  async #goOn(id: string, { grantId = '', nonce, rotations = 0 }: AdapterPayload): Promise<void> {
     // one that an earlier version gave is of no chain that is known
     if (nonce === undefined) return
     const key = renewedKey(grantId)
-    for (let tries = 0; tries < siblings.most; tries += 1) {
+    const isKept = await tryInTurn(this.#world, async () => {
       const was = await this.#values.get(key)
       const { [nonce]: last, ...others } = readRenewed(was)
-      if (last?.[1] === id) return
+      if (last?.[1] === id) return true
       if (last !== undefined && last[0] >= rotations) {
         await endGrant(this.#values, this.#world, grantId)
         throw this.#usedAlready()
       }
       const kept = Object.entries(others).slice(1 - mostChains)
       const next: Renewed = { ...Object.fromEntries(kept), [nonce]: [rotations, id] }
-      if (await this.#values.set(key, JSON.stringify(next), { ttl, was })) return
-    }
+      // it ends with the grant
+      return this.#values.set(key, JSON.stringify(next), { ttl: usedClient, was })
+    })
     // others of the grant renew, too: it may be asked again
-    throw this.#unavailable()
+    if (!isKept) throw this.#unavailable()
   }
 
   /** By a call that renewed at the same time as another one of its host. */
@@ -310,12 +321,36 @@ export class ValueAdapter implements Adapter {
   }
 
   destroy(id: string): Promise<void> {
-    return this.#asked(() => (this.#kind === 'Interaction' ? this.#endStep(id) : this.#forget(id)))
+    return this.#asked(() => {
+      if (this.#kind === 'Interaction') return this.#endStep(id)
+      return this.#kind === 'Session' ? this.#endSession(id) : this.#forget(id)
+    })
+  }
+
+  /** A browser that signs in again has another one: that of before takes no place. */
+  async #endSession(id: string): Promise<void> {
+    const owner = (await this.#find(id))?.payload.accountId
+    await this.#forget(id)
+    if (owner === undefined) return
+    const key = listKey(this.#kind, owner)
+    await tryInTurn(this.#world, async () => {
+      const was = await this.#values.get(key)
+      const known = readIds(was)
+      if (was === undefined || !known.includes(id)) return true
+      const left = JSON.stringify(known.filter((one) => one !== id))
+      return this.#values.set(key, left, { ttl: usedClient, was })
+    })
   }
 
   /** Each step leads to the next one: of all that go on from one at once one does. */
   async #endStep(id: string): Promise<void> {
-    if ((await takeOnce(this.#values, this.#keyOf(id))) === undefined) throw this.#usedAlready()
+    const key = this.#keyOf(id)
+    const isEnded = await tryInTurn(this.#world, async () => {
+      const was = await this.#values.get(key)
+      if (was === undefined || was.text === '') throw this.#usedAlready()
+      return this.#values.set(key, undefined, { ttl: 1, was })
+    })
+    if (!isEnded) throw this.#unavailable()
   }
 
   revokeByGrantId(grantId: string): Promise<void> {

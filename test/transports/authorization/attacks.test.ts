@@ -12,7 +12,8 @@ import { createFakeClock, systemWorld } from 'caduceus/runtime'
 import { files } from 'caduceus/server'
 import * as assert from 'uvu/assert'
 import { startClient } from 'caduceus/client'
-import { http } from 'caduceus/transports'
+import { http, oidc } from 'caduceus/transports'
+import { makeFolder } from '../../support/folder.js'
 import { suite, type TestContext } from '../../support/suite.js'
 import { makeProofKey, prove } from '../auth/_proof.js'
 import { attack, back, isBack, type Json } from './_attack.js'
@@ -962,6 +963,21 @@ test('a program on the device needs consent each time, whatever its client says 
     assert.not.ok(isBack(page.url), application_type)
     assert.match(page.text, 'Access goes to')
   }
+})
+
+test('a token of one resource is good at no other one with the same engine', async (t) => {
+  const folder = makeFolder(t)
+  const tokenOf = async ({ register, codeOf, token }: Awaited<ReturnType<typeof attack>>) =>
+    (await token((await codeOf(await register())).form)).body.access_token
+  const one = await attack(t, { engine: files({ folder }) })
+  const first = await tokenOf(one)
+  assert.is(await one.status(first), 400)
+  await one.server.stop()
+  const { issuer, clientId, clientSecret } = one.login
+  const provider = oidc({ issuer, clientId, clientSecret })
+  // the server has moved: whoever has a token for the old address has none for the new one
+  const other = await attack(t, { engine: files({ folder }), provider, port: one.port, at: '/moved' })
+  assert.equal([await other.status(await tokenOf(other)), await other.status(first)], [400, 401])
 })
 
 test('one address registers sixty clients in ten minutes at most', async (t) => {

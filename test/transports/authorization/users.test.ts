@@ -23,6 +23,7 @@ import { upstreamStorage } from '../../../transports/authorization/upstream-stor
 import { Users } from '../../../transports/authorization/users.js'
 import type { KeptValue, Values } from '../../../transports/contract/values.js'
 import { suite } from '../../support/suite.js'
+import { keptValues } from './_values.js'
 
 const test = suite('accounts of those who sign in')
 const provider = oidc({ issuer: 'https://login.example', clientId: 'app', clientSecret: 's' })
@@ -234,26 +235,25 @@ test('another provider vouches for the addresses that it has verified', () => {
 
 /** Refresh tokens of a grant in an engine of a test, as the library makes them. */
 async function refreshTokens() {
-  const { kept, lifetimes, valuesOf } = shared()
   const time = { ms: 0 }
   const world = { ...systemWorld, date: () => time.ms }
+  const { values, texts, at } = keptValues(world.date)
   const ids = new RefreshIds('key', world)
   const fail = (): Error => new Error('refused')
-  const values = valuesOf(async () => {})
   const grantOf = (id: string) => ids.grantOf(id)
   const parts = { values, world, usedAlready: fail, unavailable: fail, grantOf }
   const tokens = new ValueAdapter('RefreshToken', parts)
   await new ValueAdapter('Grant', parts).upsert('g', { kind: 'Grant' } as AdapterPayload, 86_400)
-  const make = async (nonce?: string, rotations = 0): Promise<string> => {
-    const id = ids.make('g', 86_400)
+  const make = async (nonce?: string, rotations = 0, exp = 86_400): Promise<string> => {
+    const id = ids.make('g', exp)
     const chain = nonce === undefined ? {} : { nonce }
-    const payload = { kind: 'RefreshToken', grantId: 'g', exp: 86_400, rotations, ...chain } as AdapterPayload
-    await tokens.upsert(id, payload, 86_400)
+    const payload = { kind: 'RefreshToken', grantId: 'g', exp, rotations, ...chain } as AdapterPayload
+    await tokens.upsert(id, payload, exp)
     return id
   }
-  const count = (): number => [...kept.keys()].filter((key) => key.startsWith('RefreshToken ')).length
-  const isThere = (): boolean => kept.has('Grant g')
-  return { kept, lifetimes, time, tokens, make, count, isThere, ids, parts }
+  const count = (): number => texts('RefreshToken ').length
+  const isThere = (): boolean => at('Grant g') !== undefined
+  return { texts, at, time, tokens, make, count, isThere, ids, parts }
 }
 
 test('100 access tokens of one grant at one moment are all given', async () => {
@@ -285,7 +285,7 @@ test('of a grant that ends while tokens of it are made nothing is left', async (
 })
 
 test('of one grant so many refresh tokens are kept, and those that are good first', async () => {
-  const { kept, time, tokens, make, count, isThere } = await refreshTokens()
+  const { texts, time, tokens, make, count, isThere } = await refreshTokens()
   const other = await make()
   const first = await make()
   let last = first
@@ -297,10 +297,10 @@ test('of one grant so many refresh tokens are kept, and those that are good firs
     last = await make(first, rotation)
     time.ms += 30_000
   }
-  assert.is(count(), 64)
-  const chains = [...kept].filter(([key]) => key.startsWith('renewed '))
+  // two that are good, 29 that calls left behind, and the one that was used in the last minute
+  assert.is(count(), 32)
   assert.equal(
-    chains.map(([, { text }]) => Object.keys(JSON.parse(text)).length),
+    texts('renewed ').map((text) => Object.keys(JSON.parse(text)).length),
     [1],
   )
   assert.is((await tokens.find(last))?.nonce, first)
@@ -317,31 +317,72 @@ test('of one grant so many refresh tokens are kept, and those that are good firs
 test('where all refresh tokens of a grant are good the oldest makes room', async () => {
   const { tokens, make, count, isThere } = await refreshTokens()
   const all: string[] = []
-  for (let n = 0; n < 66; n += 1) all.push(await make())
-  assert.is(count(), 64)
+  for (let n = 0; n < 130; n += 1) all.push(await make())
+  assert.is(count(), 128)
   for (const id of all.slice(2)) assert.is((await tokens.find(id))?.nonce, id)
   await tokens.revokeByGrantId('g')
   assert.equal([count(), isThere()], [0, false])
 })
 
+/** Windows of a host that share a grant, of which each call renews at once, and the last answer counts. */
+for (const [windows, calls] of [
+  [100, 1],
+  [16, 8],
+  [10, 16],
+] as const)
+  test(`${windows} windows of ${calls} calls renew at once, again and again`, async () => {
+    const { time, tokens, make, isThere } = await refreshTokens()
+    const held: { chain: string; id: string }[] = []
+    for (let n = 0; n < windows; n += 1) {
+      const id = await make()
+      held.push({ chain: id, id })
+    }
+    for (let round = 1; round <= 4; round += 1) {
+      time.ms += 3_600_000
+      for (const window of held) {
+        const before = window.id
+        for (let call = 0; call < calls; call += 1) {
+          await tokens.consume(before)
+          window.id = await make(window.chain, round)
+        }
+      }
+    }
+    for (const { id, chain } of held) assert.is((await tokens.find(id))?.nonce, chain)
+    assert.ok(isThere())
+  })
+
 test('of a refresh token that was used its id is known, and for a minute the rest', async () => {
-  const { lifetimes, tokens, make, isThere, ids, parts } = await refreshTokens()
+  const { at, time, tokens, make, isThere, ids } = await refreshTokens()
   const id = await make()
   await tokens.consume(id)
-  assert.is(lifetimes.get(`RefreshToken ${id}`), 60_000)
-  await parts.values.set(`RefreshToken ${id}`, undefined, {
-    ttl: 1,
-    was: await parts.values.get(`RefreshToken ${id}`),
-  })
+  assert.is(at(`RefreshToken ${id}`)?.until, 60_000)
+  time.ms = 60_000
+  assert.is(at(`RefreshToken ${id}`), undefined)
   assert.ok(isThere() && ids.grantOf(id) === 'g')
   assert.is(await tokens.find(id), undefined)
   assert.not.ok(isThere())
 })
 
 test('of the chains of renewals of a grant the last ones are known', async () => {
-  const { kept, tokens, make } = await refreshTokens()
+  const { at, tokens, make } = await refreshTokens()
   for (let n = 0; n < 70; n += 1) await tokens.consume(await make())
-  assert.is(Object.keys(JSON.parse(kept.get('renewed g')?.text ?? '')).length, 64)
+  assert.is(Object.keys(JSON.parse(at('renewed g')?.text ?? '')).length, 64)
+})
+
+test('one beside which another was used ends the grant, also after others ended', async () => {
+  const { time, tokens, make, isThere } = await refreshTokens()
+  const first = await make()
+  await tokens.consume(first)
+  const [stolen, own] = [await make(first, 1), await make(first, 1)]
+  await tokens.consume(own)
+  // another window goes on with a token that is about to end
+  const other = await make(undefined, 0, 100)
+  time.ms = 99_000
+  await tokens.consume(other)
+  time.ms = 101_000
+  assert.ok(isThere())
+  assert.is(await tokens.consume(stolen).catch(({ message }: Error) => message), 'refused')
+  assert.not.ok(isThere())
 })
 
 test('a made-up refresh token, or one that is too old, ends nothing', async () => {
@@ -363,6 +404,50 @@ test('a made-up refresh token, or one that is too old, ends nothing', async () =
   time.ms = 59_999
   assert.is(await tokens.find(real), undefined)
   assert.not.ok(isThere())
+})
+
+test('a browser that signs in again takes no place of another one', async () => {
+  const { values, at } = keptValues(() => 0)
+  const never = (): Error => new Error('never')
+  const world = { ...systemWorld, date: () => 0 }
+  const parts = { values, world, usedAlready: never, unavailable: never, grantOf: () => undefined }
+  const browsers = new ValueAdapter('Session', parts)
+  const keep = (id: string) =>
+    browsers.upsert(id, { kind: 'Session', accountId: 'ada', uid: `uid ${id}` } as AdapterPayload, 3_600)
+  await keep('idle')
+  for (let n = 0; n < 120; n += 1) {
+    await keep(`busy ${n}`)
+    // the library has another id for each sign-in
+    if (n > 0) await browsers.destroy(`busy ${n - 1}`)
+  }
+  assert.equal(JSON.parse(at('Sessions of ada')?.text ?? ''), ['idle', 'busy 119'])
+  assert.is((await browsers.find('idle'))?.accountId, 'ada')
+})
+
+test('who goes on from a step is not refused for another click noted meanwhile', async () => {
+  const { values, texts } = keptValues(() => 0)
+  let between: (() => Promise<void>) | undefined
+  const seen: typeof values = {
+    get: values.get,
+    async set(key, text, options) {
+      const other = between
+      between = undefined
+      if (text === undefined) await other?.()
+      return values.set(key, text, options)
+    },
+  }
+  const refused = (): Error => new Error('refused')
+  const parts = { world: systemWorld, usedAlready: refused, unavailable: refused, grantOf: () => undefined }
+  const [one, other] = [seen, values].map(
+    (each) => new ValueAdapter('Interaction', { ...parts, values: each }),
+  )
+  const decided = { kind: 'Interaction', result: { consent: { grantId: 'g' } } } as unknown as AdapterPayload
+  await one?.upsert('step', { kind: 'Interaction' } as AdapterPayload, 600)
+  await one?.upsert('step', decided, 600)
+  between = () => other?.upsert('step', decided, 600) ?? Promise.resolve()
+  await one?.destroy('step')
+  assert.equal(texts('Interaction '), [])
+  assert.is(await one?.destroy('step').catch(({ message }: Error) => message), 'refused')
 })
 
 test('the record of a browser has the clients that were let in alone', async () => {
