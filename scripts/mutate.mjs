@@ -45,7 +45,7 @@ function readOptions() {
       operator: { type: 'string', multiple: true, default: operatorNames },
       minutes: { type: 'string', default: '10' },
       at: { type: 'string', multiple: true, default: [] },
-      'at-once': { type: 'string', default: String(availableParallelism() + 1) },
+      'at-once': { type: 'string', default: String(3 * availableParallelism()) },
       json: { type: 'boolean', default: false },
     },
   })

@@ -51,6 +51,6 @@ function blame({ tests, problems }, names) {
 
 /** How long tests may take with a mutant: several times what they take without. */
 export function limitsOf(tests) {
-  const of = (name) => Math.max(600, Math.ceil(4 * tests[name].ms))
+  const of = (name) => Math.max(300, Math.ceil(4 * tests[name].ms))
   return { of, ofAll: (names) => 1_500 + names.reduce((sum, name) => sum + of(name), 0) }
 }
