@@ -25,6 +25,34 @@ test('task limits refuse calls until room returns', async (t) => {
   gate.resolve('')
 })
 
+test('a client has room again when tasks are over, and the store keeps nothing of them', async (t) => {
+  const clock = fakeClock()
+  const memory = keptTasks()
+  const { tool } = held()
+  const { server } = await startTasks(t, [tool, greet], {
+    http: { authenticate: byName },
+    tasks: { maxTasksPerClient: 2, ttl: 60_000 },
+    engine: keeping(memory),
+    clock,
+  })
+  const ada = new ModernClient(t, server.url, as('ada'))
+  const kept = async () => {
+    let count = 0
+    for await (const _ of memory.list()) count += 1
+    return count
+  }
+  const ids = [await ada.start('greet')]
+  for (let round = 0; round < 4; round += 1) {
+    await clock.advance(30_000)
+    // one is over, or at work; the one that began 30 s later stays
+    ids.push(await ada.start(round % 2 === 0 ? 'held' : 'greet'))
+    assert.is((await ada.call('held')).error?.code, 429, `${round}`)
+  }
+  await clock.advance(60_000)
+  for (const id of ids) assert.is((await ada.get(id)).error?.code, -32602)
+  while ((await kept()) > 0) await new Promise((resolve) => setImmediate(resolve))
+})
+
 test('an oversized result fails the task, and an oversized step rejects', async (t) => {
   const large = defineTool({ name: 'large', task: 'optional', run: () => 'x'.repeat(20_000) })
   const step = defineTool({
