@@ -40,7 +40,12 @@ const proofSkew = 300_000
  * Access tokens of one grant, refresh tokens that were not used, and browsers of one account. The oldest makes
  * room, of refresh tokens one that is missed least.
  */
-const mostOf: Readonly<Record<string, number>> = { AccessToken: 64, RefreshToken: 128, Session: 100 }
+const mostRefreshTokens = 128
+const mostOf: Readonly<Record<string, number>> = {
+  AccessToken: 64,
+  RefreshToken: mostRefreshTokens,
+  Session: 100,
+}
 
 interface AdapterInput {
   readonly values: Values
@@ -49,6 +54,12 @@ interface AdapterInput {
   readonly unavailable: () => Error
   /** The grant of a refresh token that was given here, and would be good still. */
   readonly grantOf: (token: string) => string | undefined
+}
+
+/** The ids of a list, oldest first: what may go first, and the others. */
+interface SortedTokens {
+  readonly spent: readonly string[]
+  readonly good: readonly string[]
 }
 
 /** A refresh token that was used a moment ago, as it was. */
@@ -64,8 +75,11 @@ interface JustUsed {
  */
 type Renewed = Readonly<Record<string, readonly [rotations: number, id: string]>>
 
-/** Chains of one grant that are known: a program of several windows has one for each. */
-const mostChains = 64
+/** Refresh tokens that made room for others, and are known to have been good; no id begins with the mark. */
+const mostLost = 128
+const lostMark = '! '
+/** Chains of one grant that are known: as many as may have a token that is good. */
+const mostChains = mostRefreshTokens
 
 /** The records of one kind, as `oidc-provider` keeps them: under their ids, in the engine of the server. */
 export class ValueAdapter implements Adapter {
@@ -141,11 +155,14 @@ export class ValueAdapter implements Adapter {
       isNew = others.length === known.length
       const room = (mostOf[this.#kind] ?? 0) - 1
       const isFull = others.length > room
-      const ranked = isFull && this.#kind === 'RefreshToken' ? await this.#ranked(owner, others) : others
-      const most = Math.max(0, ranked.length - room)
-      const [gone, stay] = [ranked.slice(0, most), new Set(ranked.slice(most))]
+      const { spent, good } = isFull ? await this.#sorted(owner, others) : { spent: [], good: others }
+      const left = [...spent, ...good]
+      const excess = Math.max(0, left.length - room)
+      const [gone, stay] = [left.slice(0, excess), new Set(left.slice(excess))]
+      const lost = [...readLost(was), ...gone.filter((one) => good.includes(one))].slice(-mostLost)
       const all = [...others.filter((one) => stay.has(one)), id]
-      if (!(await this.#values.set(key, JSON.stringify(all), { ttl, was }))) return false
+      const text = this.#kind === 'RefreshToken' ? [...all, ...lost.map(asLost)] : all
+      if (!(await this.#values.set(key, JSON.stringify(text), { ttl, was }))) return false
       for (const one of gone) await this.#forget(one)
       return true
     })
@@ -155,6 +172,7 @@ export class ValueAdapter implements Adapter {
     if (isNew) await this.#forget(id)
     if (!isOver) throw this.#unavailable()
     await put(this.#values, this.#world, key, undefined, 1)
+    if (this.#kind === 'RefreshToken') await put(this.#values, this.#world, renewedKey(owner), undefined, 1)
     throw this.#usedAlready()
   }
 
@@ -168,39 +186,27 @@ export class ValueAdapter implements Adapter {
   }
 
   /**
-   * Refresh tokens that were not used, those first that are missed least: beside which another was used, which
-   * would end the grant, too; then the older ones of calls that renewed at the same time, as their host went on
-   * with one; then the oldest. The record of one that was used ends by itself, and its id tells the rest.
+   * Those that are there. Refresh tokens that were used are none: their records end by themselves. `spent` are those
+   * beside which another was used, which would end the grant.
    */
-  async #ranked(grantId: string, ids: readonly string[]): Promise<readonly string[]> {
-    const renewed = readRenewed(await this.#values.get(renewedKey(grantId)))
-    const found: { readonly id: string; readonly chain: string; readonly isLeft: boolean }[] = []
-    for (const id of ids) {
-      const kept = await this.#values.get(this.#keyOf(id))
-      if (kept === undefined) continue
-      const {
-        consumed,
-        nonce,
-        rotations = 0,
-      } = (kept.text === '' ? {} : JSON.parse(kept.text)) as AdapterPayload
+  async #sorted(owner: string, ids: readonly string[]): Promise<SortedTokens> {
+    if (this.#kind === 'AccessToken') return { spent: [], good: ids }
+    const found = await Promise.all(
+      ids.map(async (id) => ({ id, text: (await this.#values.get(this.#keyOf(id)))?.text })),
+    )
+    const there = found.filter(({ text }) => text !== undefined)
+    if (this.#kind !== 'RefreshToken') return { spent: [], good: there.map(({ id }) => id) }
+    const renewed = readRenewed(await this.#values.get(renewedKey(owner)))
+    const spent: string[] = []
+    const good: string[] = []
+    for (const { id, text = '' } of there) {
+      const { consumed, nonce = id, rotations = 0 } = (text === '' ? {} : JSON.parse(text)) as AdapterPayload
+      const [last = -1, lastId] = renewed[nonce] ?? []
+      if (consumed === undefined) (last >= rotations && lastId !== id ? spent : good).push(id)
       // of one that an earlier version gave nothing else tells
-      if (consumed !== undefined && this.#grantOf(id) !== undefined) continue
-      const [last = -1, lastId] = renewed[nonce ?? id] ?? []
-      found.push({
-        id,
-        chain: nonce ?? id,
-        isLeft: consumed !== undefined || (last >= rotations && lastId !== id),
-      })
+      else if (this.#grantOf(id) === undefined) spent.push(id)
     }
-    const younger = new Map<string, number>()
-    const ranks = new Map<string, number>()
-    for (const { id, chain, isLeft } of found.toReversed()) {
-      const count = younger.get(chain) ?? 0
-      ranks.set(id, isLeft ? found.length : count)
-      if (!isLeft) younger.set(chain, count + 1)
-    }
-    const rankOf = ({ id }: { readonly id: string }): number => ranks.get(id) ?? 0
-    return found.toSorted((a, b) => rankOf(b) - rankOf(a)).map(({ id }) => id)
+    return { spent, good }
   }
 
   find(id: string): Promise<AdapterPayload | undefined> {
@@ -220,6 +226,8 @@ export class ValueAdapter implements Adapter {
     // what cannot be read is there: this node has not got all keys yet
     if (grantId === undefined || (await this.#values.get(this.#keyOf(id))) !== undefined) return
     const grant = await this.#values.get(grantKey(grantId))
+    // one that made room for others was never used: it is good no more, and that is all
+    if (readLost(await this.#values.get(listKey(this.#kind, grantId))).includes(id)) return
     if (grant !== undefined && grant.text !== '') await endGrant(this.#values, this.#world, grantId)
   }
 
@@ -321,25 +329,7 @@ export class ValueAdapter implements Adapter {
   }
 
   destroy(id: string): Promise<void> {
-    return this.#asked(() => {
-      if (this.#kind === 'Interaction') return this.#endStep(id)
-      return this.#kind === 'Session' ? this.#endSession(id) : this.#forget(id)
-    })
-  }
-
-  /** A browser that signs in again has another one: that of before takes no place. */
-  async #endSession(id: string): Promise<void> {
-    const owner = (await this.#find(id))?.payload.accountId
-    await this.#forget(id)
-    if (owner === undefined) return
-    const key = listKey(this.#kind, owner)
-    await tryInTurn(this.#world, async () => {
-      const was = await this.#values.get(key)
-      const known = readIds(was)
-      if (was === undefined || !known.includes(id)) return true
-      const left = JSON.stringify(known.filter((one) => one !== id))
-      return this.#values.set(key, left, { ttl: usedClient, was })
-    })
+    return this.#asked(() => (this.#kind === 'Interaction' ? this.#endStep(id) : this.#forget(id)))
   }
 
   /** Each step leads to the next one: of all that go on from one at once one does. */
@@ -471,8 +461,21 @@ export async function endGrant(values: Values, world: Pauses, grantId: string): 
   await put(values, world, renewedKey(grantId), undefined, 1)
 }
 
-function readIds(kept: KeptValue | undefined): readonly string[] {
+function readList(kept: KeptValue | undefined): readonly string[] {
   return kept === undefined || kept.text === '' ? [] : (JSON.parse(kept.text) as string[])
+}
+
+function readIds(kept: KeptValue | undefined): readonly string[] {
+  return readList(kept).filter((one) => !one.startsWith(lostMark))
+}
+
+/** The refresh tokens that made room for others though they were good. */
+function readLost(kept: KeptValue | undefined): readonly string[] {
+  return readList(kept).flatMap((one) => (one.startsWith(lostMark) ? one.slice(lostMark.length) : []))
+}
+
+function asLost(id: string): string {
+  return lostMark + id
 }
 
 function readRenewed(kept: KeptValue | undefined): Renewed {

@@ -25,7 +25,7 @@ test('task limits refuse calls until room returns', async (t) => {
   gate.resolve('')
 })
 
-test('a client has room again when tasks are over, and the store keeps nothing of them', async (t) => {
+test('a client has room again when tasks are over, and the store keeps none', async (t) => {
   const clock = fakeClock()
   const memory = keptTasks()
   const { tool } = held()
