@@ -157,6 +157,9 @@ export class AuthFlow {
     const work = async (): Promise<TokenSet> => {
       const tokens = await this.#renew(await this.#asker(signal), renewal, signal)
       if (this.#signedOut === signedOut) return tokens
+      // nor stored later
+      this.#last = undefined
+      this.#unsaved = undefined
       await this.#shelf.dropTokens(tokens.issuer)
       const details = { retryable: true, data: { sent: false } }
       throw new ClientError('AUTHORIZATION_FAILED', 'somebody has signed out meanwhile', details)

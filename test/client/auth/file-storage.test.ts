@@ -101,6 +101,23 @@ test('file storage: owner-only mode, no temporary files, a broken file reads as 
   assert.is(await storage.read('k'), undefined)
 })
 
+test('file storage: a file that is not what was written of this key reads as empty', async (t) => {
+  const path = await folder(t)
+  const storage = fileAuthStorage(path)
+  await storage.write('k', { token: 'x' })
+  const [name = ''] = await readdir(path)
+  for (const other of [
+    ...[null, 5, ['list'], {}, { key: 'k' }, { key: 'k', value: null }, { key: 'k', value: 'text' }],
+    { key: 'other', value: { token: 'theirs' } },
+    { value: { token: 'anybody' } },
+  ]) {
+    await writeFile(join(path, name), JSON.stringify(other))
+    assert.is(await storage.read('k'), undefined, JSON.stringify(other))
+  }
+  await storage.write('k', { token: 'y' })
+  assert.equal(await storage.read('k'), { token: 'y' })
+})
+
 test('file: a pipe in the place of a value is refused by name, and not waited for', async (t) => {
   if (process.platform === 'win32') return
   const path = await folder(t)

@@ -136,46 +136,4 @@ test('signing out forgets the tokens, and a closed provider gives none', async (
   assert.match(String(await call().catch((error: Error) => error)), /closed/)
 })
 
-test('unusable options are refused before any request, without showing secrets', () => {
-  const bad: [object, RegExp][] = [
-    [{ grant: 'client_credentials' }, /client: expected a registered client/],
-    [{ grant: 'client_credentials', client: { id: 'me' } }, /client: expected a secret or a privateKey/],
-    [
-      { client: { id: 'me', secret: 'canary', privateKey: 'canary' } },
-      /client: expected a secret or a privateKey/,
-    ],
-    [{ client: { id: 'me', secret: 7 } }, /client\.secret/],
-    [{ client: { id: 'me', secret: 'canary' } }, /client\.issuer: expected the issuer where/],
-    [
-      { clientMetadataUrl: 'http://a.example/client' },
-      /clientMetadataUrl: expected an https address with a path/,
-    ],
-    [{ clientMetadataUrl: 'https://a.example' }, /clientMetadataUrl: expected an https address with a path/],
-    [
-      { clientMetadataUrl: 'https://u:canary@a.example/client' },
-      /clientMetadataUrl: .*got "one with a password/,
-    ],
-    [{ clientMetadataUrl: 'https://a.example/client#x' }, /clientMetadataUrl: .*or a fragment/],
-    [{ scope: 'a "b' }, /scope: expected words of visible ASCII/],
-    [{ scope: 'a\nb' }, /scope: expected words of visible ASCII/],
-    [{ clientMetadataUrl: 'nonsense' }, /clientMetadataUrl: expected an https address with a path/],
-    [{ clientMetadataUrl: new URL('https://a.example/client') }, /clientMetadataUrl: expected/],
-    [
-      { enterprise: { idToken: 'canary', tokenEndpoint: 'http://a.example', clientId: 'x' } },
-      /enterprise\.tokenEndpoint/,
-    ],
-    [{ signIn: {} }, /signIn: expected an object with begin/],
-    [{ storage: {} }, /storage\.read/],
-    [{ nonsense: 1 }, /nonsense/],
-  ]
-  for (const [options, expected] of bad)
-    try {
-      oauth(options as OAuthOptions)
-      assert.unreachable()
-    } catch (error) {
-      assert.match(String(error), expected)
-      assert.not.match(String(error), /canary/)
-    }
-})
-
 test.run()

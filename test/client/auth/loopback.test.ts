@@ -126,8 +126,26 @@ test('sign-ins that are open at once share a fixed port, which is free after the
   await Promise.all(ends)
   const taken = await rejection(loopbackSignIn({ port }).begin(undefined))
   assert.match(taken.message, `127.0.0.1:${port} cannot be listened on`)
+  // whoever has it gives it back some time
+  assert.equal([taken.code, taken.retryable, taken.data], ['AUTHORIZATION_FAILED', true, { sent: false }])
   await next.close?.()
   await (await loopbackSignIn({ port }).begin(undefined)).close?.()
+})
+
+test('a fixed port that was taken can be had by the next sign-in', async (t) => {
+  const free = await loopbackSignIn().begin(undefined)
+  const port = Number(new URL(free.redirectUri).port)
+  const signIn = loopbackSignIn({ port, open: () => {} })
+  const both = await Promise.all([0, 1].map(() => rejection(signIn.begin(undefined))))
+  for (const { message } of both) assert.match(message, `127.0.0.1:${port} cannot be listened on`)
+  await free.close?.()
+  const next = await signIn.begin(undefined)
+  t.after(() => next.close?.())
+  assert.is(new URL(next.redirectUri).port, String(port))
+  // the end of it is the end of its port, too
+  await next.close?.()
+  const again = await loopbackSignIn({ port }).begin(undefined)
+  await again.close?.()
 })
 
 test('waiting can be aborted, and a failed display says what to do', async (t) => {
@@ -143,7 +161,7 @@ test('waiting can be aborted, and a failed display says what to do', async (t) =
   const blind = await loopbackSignIn({ open: broken }).begin(undefined)
   t.after(() => blind.close?.())
   const error = await rejection(blind.authorize(place, t.signal))
-  assert.is(error.code, 'SIGN_IN_NEEDED')
+  assert.equal([error.code, error.data], ['SIGN_IN_NEEDED', { sent: false }])
   assert.match(error.message, /no screen.* option open/)
 })
 

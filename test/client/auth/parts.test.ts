@@ -6,7 +6,7 @@ import * as assert from 'uvu/assert'
 import { Proofs } from '../../../client/auth/proofs.js'
 import { openUrl } from '../../../transports/sign-in/open-url.js'
 import { createAsker } from '../../../client/auth/ask.js'
-import { getToken } from '../../../client/auth/grants.js'
+import { finishCode, getToken } from '../../../client/auth/grants.js'
 import { readChallenge } from '../../../client/auth/challenge.js'
 import {
   covers,
@@ -16,6 +16,7 @@ import {
 } from '../../../client/auth/discovery.js'
 import { withoutSecrets } from '../../../transports/base/secrets.js'
 import { chooseScope, hasScopes } from '../../../client/auth/tokens.js'
+import { memoryAuthStorage } from 'caduceus/client'
 import { systemWorld } from 'caduceus/runtime'
 import type { LookupAll } from '../../../transports/base/private-address.js'
 import { suite } from '../../support/suite.js'
@@ -85,6 +86,76 @@ test('nobody is sent to sign in at an address that might not be asked either', a
   const registration = { ask: { mayShow: async () => false }, metadata, settings }
   const error = await rejection(getToken({ registration, found: { metadata } } as never))
   assert.match(error.message, 'has its sign-in at https://10.0.0.1, in a private network')
+})
+
+test('a person who comes back is signed in at the issuer and client of before', async () => {
+  const storage = memoryAuthStorage()
+  const traded: unknown[][] = []
+  const finish = async (begun: object, issuer = 'https://as') => {
+    const metadata = { issuer, token_endpoint: `${issuer}/token` }
+    const registration = { metadata, settings: { storage }, world: systemWorld }
+    const library = {
+      async finishCode(
+        { client }: { client: { id: string } },
+        code: object,
+        { resource }: { resource: string },
+      ) {
+        traded.push([client.id, code, resource])
+        return { access_token: 'a' }
+      },
+    }
+    const request = { registration, library, found: { metadata, resource: 'https://h' }, clock: systemWorld }
+    const { signal } = new AbortController()
+    const parameters = new URLSearchParams('code=c')
+    return finishCode({ ...request, signal } as never, { begun: begun as never, parameters })
+  }
+  const code = { verifier: 'v', state: 's', challenge: 'c' }
+  const begun = { issuer: 'https://as', ...code, redirectUri: 'http://127.0.0.1/c' }
+  const elsewhere = await rejection(finish({ ...begun, client: { client_id: 'x' } }, 'https://other'))
+  assert.is(elsewhere.message, 'the server wants tokens of https://other since the sign-in was begun')
+  for (const client of [undefined, 'x', null]) {
+    const gone = await rejection(finish({ ...begun, client }))
+    assert.is(gone.message, 'the client of the sign-in is not known any more')
+  }
+  assert.equal(traded, [])
+  await storage.write('client https://as', { client_id: 'later' })
+  const own = await finish({ ...begun, client: { client_id: 'own' } })
+  assert.equal(own, { access_token: 'a', client: { client_id: 'own' } })
+  assert.equal((await finish(begun)).client, { client_id: 'later' })
+  assert.equal(traded, [
+    ['own', code, 'https://h'],
+    ['later', code, 'https://h'],
+  ])
+})
+
+test('an ID token that is none is sent to nobody', async () => {
+  for (const idToken of [() => '', async () => undefined, () => 5]) {
+    const metadata = { issuer: 'https://as', token_endpoint: 'https://as/token' }
+    const enterprise = { idToken, tokenEndpoint: 'https://idp.example/token', clientId: 'x' }
+    const settings = { grant: 'enterprise', enterprise, client: { id: 'me' } }
+    const library = { grant: () => assert.unreachable() }
+    const request = { registration: { metadata, settings }, library, found: { metadata } }
+    const error = await rejection(getToken(request as never))
+    assert.is(error.message, 'enterprise.idToken: expected a token')
+  }
+})
+
+test('nobody signs in in the open, or where PKCE is not said to be checked', async () => {
+  const methods = { code_challenge_methods_supported: ['S256'] }
+  const place = { authorization_endpoint: 'https://as/authorize' }
+  for (const [more, why] of [
+    [methods, 'has no https address to sign in at'],
+    [{ ...methods, authorization_endpoint: 'http://as.example/x' }, 'has no https address to sign in at'],
+    [place, 'does not say that it supports PKCE with S256'],
+    [{ ...place, code_challenge_methods_supported: ['plain'] }, 'does not say that it supports PKCE'],
+    [{ ...place, code_challenge_methods_supported: 'S256' }, 'does not say that it supports PKCE'],
+  ] as const) {
+    const metadata = { issuer: 'https://as', ...more }
+    const settings = { grant: 'authorization_code', signIn: { begin: () => assert.unreachable() } }
+    const ask = { mayShow: () => assert.unreachable() }
+    const request = { registration: { ask, metadata, settings }, found: { metadata } }
+    assert.match((await rejection(getToken(request as never))).message, why)
+  }
 })
 
 test('issuer metadata is looked up at the host of the issuer, whatever its path is', () => {

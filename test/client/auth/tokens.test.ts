@@ -1,8 +1,9 @@
 import * as assert from 'uvu/assert'
 import { ClientError, memoryAuthStorage } from 'caduceus/client'
 import { CaduceusError } from 'caduceus/runtime'
+import { TransportError } from 'caduceus/transports'
 import { readChallenge } from '../../../client/auth/challenge.js'
-import { asAuthFailure, authFailed, quotable } from '../../../client/auth/failure.js'
+import { asAuthFailure, authFailed, isDoubtful, isVerdict, quotable } from '../../../client/auth/failure.js'
 import { createShelf, hasEnded, isExpiring, satisfies, tokensOf } from '../../../client/auth/tokens.js'
 import { holdOf } from '../../../client/auth/tokens-actor.js'
 import { suite } from '../../support/suite.js'
@@ -143,6 +144,78 @@ test('a failure is AUTHORIZATION_FAILED, not sent, and retryable as its cause is
     assert.is(failed.message, 'the authorization failed: away')
   }
   assert.is(asAuthFailure(new Error('bug')).retryable, false)
+})
+
+test('a sign-in that somebody else says is needed stays one, whatever its error is', () => {
+  const cause = Object.assign(new Error('come back later'), { code: 'SIGN_IN_NEEDED' })
+  const failed = asAuthFailure(cause)
+  assert.ok(failed instanceof ClientError)
+  assert.equal(
+    [failed.code, failed.message, failed.retryable, failed.data],
+    ['SIGN_IN_NEEDED', 'come back later', false, { sent: false }],
+  )
+  assert.is(failed.cause, cause)
+})
+
+test('a storage that is short of something is tried again, and a broken one is not', () => {
+  const retryable = (code: string) => asAuthFailure(Object.assign(new Error('x'), { code })).retryable
+  for (const code of ['ENOSPC', 'EDQUOT', 'EIO', 'EMFILE', 'ENFILE', 'EAGAIN', 'EBUSY'])
+    assert.is(retryable(code), true, code)
+  for (const code of ['EACCES', 'EROFS', 'ENOENT']) assert.is(retryable(code), false, code)
+  for (const nothing of [undefined, null, 'text']) assert.is(asAuthFailure(nothing).retryable, false)
+})
+
+/** What a token endpoint, or somebody on the way to it, has answered. */
+function refusal(data: object, more: { retryable?: boolean; cause?: unknown } = {}): ClientError {
+  return new ClientError('AUTHORIZATION_FAILED', 'no', { ...more, data })
+}
+
+test('a verdict is a word of OAuth from a server that does not ask to be tried again', () => {
+  for (const error of ['invalid_grant', 'invalid_client', 'unauthorized_client', 'invalid_target']) {
+    assert.is(isVerdict(refusal({ status: 400, error })), true, error)
+    assert.is(isVerdict(refusal({ status: 429, error }, { retryable: true })), false, error)
+  }
+  for (const error of ['temporarily_unavailable', 'Forbidden', undefined])
+    assert.is(isVerdict(refusal({ status: 400, error })), false)
+})
+
+test('a refusal is doubtful where it may be that of somebody on the way', () => {
+  const away = new TransportError('AUTHORIZATION_UNAVAILABLE', 'away')
+  const broken = new TransportError('MESSAGE_TOO_LONG', 'too long')
+  for (const doubtful of [
+    ...[200, 302, 400, 401, 403, 404].map((status) => refusal({ status })),
+    ...[200, 403, 404].map((status) => refusal({ status, error: 'Forbidden' })),
+    ...[refusal({ workload: 'none' }), refusal({ workload: 'none', error: 'strange' })],
+    refusal({}, { cause: away }),
+  ])
+    assert.is(isDoubtful(doubtful), true, JSON.stringify(doubtful.data))
+  for (const final of [
+    ...[refusal({}), refusal({ error: 'strange' })],
+    ...[400, 401].map((status) => refusal({ status, error: 'strange' })),
+    ...[400, 403].map((status) => refusal({ status, error: 'invalid_grant' })),
+    ...[403, 503].map((status) => refusal({ status }, { retryable: true })),
+    refusal({ status: 403 }, { cause: broken }),
+    refusal({ workload: 'none' }, { cause: broken }),
+    refusal({ workload: 'none', error: 'invalid_grant' }),
+    refusal({ status: 403, workload: 'none' }, { retryable: true }),
+    new ClientError('SIGN_IN_NEEDED', 'sign in', { data: { status: 403 } }),
+  ])
+    assert.is(isDoubtful(final), false, JSON.stringify([final.code, final.data]))
+})
+
+test('a failure for good is told for 5 s, a passing one longer each time, up to 5 s', () => {
+  const hold = (retryable: boolean, count: number): number =>
+    holdOf(new ClientError('AUTHORIZATION_FAILED', 'no', { retryable }), count, 0)
+  assert.equal(
+    [1, 2, 3, 4, 9].map((count) => hold(true, count)),
+    [1_000, 2_000, 4_000, 5_000, 5_000],
+  )
+  assert.equal(
+    [1, 2, 9].map((count) => hold(false, count)),
+    [5_000, 5_000, 5_000],
+  )
+  const wished = refusal({ retryAfter: '20' })
+  assert.is(holdOf(wished, 1, 0), 5_000)
 })
 
 test('a server that says when to come again, in seconds or a date, is asked then', () => {
