@@ -38,7 +38,7 @@ const usedTime = 60_000
 const proofSkew = 300_000
 /**
  * Access tokens of one grant, refresh tokens that were not used, and browsers of one account. The oldest makes
- * room, of refresh tokens one that is missed least.
+ * room, of refresh tokens first one beside which another was used.
  */
 const mostRefreshTokens = 128
 const mostOf: Readonly<Record<string, number>> = {
