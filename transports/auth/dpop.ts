@@ -46,7 +46,8 @@ export interface DPoPOptions {
   readonly nonceKeys?: readonly string[]
   /**
    * Says whether a proof has been seen before, and notes it: for several processes, which know of their own
-   * proofs only. A rejection is answered 500, or 429 for a TransportError CLIENT_LIMIT. Default: 100,000 proofs are remembered in this process.
+   * proofs only. A rejection is answered 500, or 429 for a TransportError CLIENT_LIMIT. Default: 100,000 proofs
+   * are remembered in this process.
    */
   readonly seen?: (proof: SeenProof) => boolean | Promise<boolean>
 }

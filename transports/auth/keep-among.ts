@@ -36,7 +36,8 @@ export async function keepAmong(
   })
   const set = async (place: string, next: () => string | undefined): Promise<boolean> =>
     tryInTurn(world, async () => values.set(place, next(), { ttl, was: await values.get(place) }))
-  for (const one of gone) await set(one, () => undefined)
+  // those that are in the list still are somebody's
+  if (isListed) for (const one of gone) await set(one, () => undefined)
   if (isListed && (await set(key, text))) return
   const problem = 'what one user has is changed by others again and again'
   throw new TransportError('CLUSTER_UNAVAILABLE', problem, { retryable: true })

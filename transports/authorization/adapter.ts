@@ -186,8 +186,8 @@ export class ValueAdapter implements Adapter {
   }
 
   /**
-   * Those that are there. Refresh tokens that were used are none: their records end by themselves. `spent` are those
-   * beside which another was used, which would end the grant.
+   * Those that are there. Refresh tokens that were used are none: their records end by themselves. `spent` are
+   * those beside which another was used, which would end the grant.
    */
   async #sorted(owner: string, ids: readonly string[]): Promise<SortedTokens> {
     if (this.#kind === 'AccessToken') return { spent: [], good: ids }

@@ -163,18 +163,28 @@ test('tokens that no storage will ever take are used, and not stored again', asy
   assert.equal([mood.tried.all.length, desk.flush, clock.pending], [1, undefined, 0])
 })
 
-test('tokens that another program has stored meanwhile are not overwritten', async (t) => {
-  const { origin, clock, values, keys, flowOf, signedIn, kept } = await start(t)
-  await signedIn()
+/** A renewal whose tokens could not be stored, of which its program has been warned. */
+async function renewedUnsaved({
+  clock,
+  values,
+  flowOf,
+}: Pick<Awaited<ReturnType<typeof start>>, 'clock' | 'values' | 'flowOf'>) {
   const { mood, storage } = moody(values)
-  const { renew, desk } = flowOf({ storage })
+  const made = flowOf({ storage })
   mood.error = new Error('no disk')
   const warned = once(process, 'warning')
-  const renewed = renew('a0')
+  const renewed = made.renew('a0')
   await mood.tried.next()
   await clock.advance(2_000)
   await renewed
   await warned
+  return { ...made, mood }
+}
+
+test('tokens that another program has stored meanwhile are not overwritten', async (t) => {
+  const { origin, clock, values, keys, flowOf, signedIn, kept } = await start(t)
+  await signedIn()
+  const { mood, renew, desk } = await renewedUnsaved({ clock, values, flowOf })
   await values.write(keys.tokens, { accessToken: 'theirs', refreshToken: 'r', issuer: origin })
   mood.error = undefined
   await desk.flush?.()
@@ -187,15 +197,7 @@ test('tokens that another program has stored meanwhile are not overwritten', asy
 test('tokens that could not be stored are not stored after a sign-out', async (t) => {
   const { clock, values, flowOf, signedIn, kept } = await start(t)
   await signedIn()
-  const { mood, storage } = moody(values)
-  const { flow, renew, desk } = flowOf({ storage })
-  mood.error = new Error('no disk')
-  const warned = once(process, 'warning')
-  const renewed = renew('a0')
-  await mood.tried.next()
-  await clock.advance(2_000)
-  await renewed
-  await warned
+  const { mood, flow, desk } = await renewedUnsaved({ clock, values, flowOf })
   mood.error = undefined
   await flow.forget(t.signal)
   await desk.flush?.()

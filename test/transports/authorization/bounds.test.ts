@@ -5,11 +5,13 @@ import { systemWorld } from 'caduceus/runtime'
 import type { SignedInUser, TransportError } from 'caduceus/transports'
 import type { AdapterPayload } from 'oidc-provider'
 import * as assert from 'uvu/assert'
+import { keepAmong } from '../../../transports/auth/keep-among.js'
 import { OwnServer } from '../../../transports/auth/own-server.js'
 import { clientKey, ValueAdapter } from '../../../transports/authorization/adapter.js'
 import { Grants } from '../../../transports/authorization/grants.js'
 import { RateLimits } from '../../../transports/authorization/rate-limits.js'
 import { UpstreamLogins } from '../../../transports/authorization/upstream-logins.js'
+import type { Values } from '../../../transports/contract/values.js'
 import { inRoot } from '../../support/root.js'
 import { suite, type TestContext } from '../../support/suite.js'
 import { attack, isBack } from './_attack.js'
@@ -321,6 +323,19 @@ test('each step of a sign-in is kept as long as is said, and no other kind is', 
   // of a user who is signed out
   const left = [...kept.keys()].filter((key) => /^(?:user|account|credentials|Grant|redirect) /.test(key))
   assert.equal(left, [])
+})
+
+test('of several values none goes whose place in the list could not be given away', async () => {
+  const { values, texts } = keptValues(() => 0)
+  const world = { ...systemWorld, setTimeout: (fn: () => void) => systemWorld.setTimeout(fn, 0) }
+  const keep = (own: Values, key: string) =>
+    keepAmong(own, world, { list: 'list', key, text: () => key, ttl: 1_000, longest: 1_000, most: 2 })
+  for (const key of ['value 1', 'value 2', 'value 3']) await keep(values, key)
+  assert.equal(texts('value '), ['value 2', 'value 3'])
+  // others change the list again and again
+  const busy: Values = { ...values, set: async (key, ...rest) => key !== 'list' && values.set(key, ...rest) }
+  const code = await keep(busy, 'value 4').then(String, (error: { readonly code?: string }) => error.code)
+  assert.equal([code, texts('value ')], ['CLUSTER_UNAVAILABLE', ['value 2', 'value 3']])
 })
 
 /** The tests that the tables of a page name in their last column: the file, and how the name begins. */

@@ -271,13 +271,18 @@ async function refreshTokens() {
   return { texts, at, time, tokens, make, count, isThere, ids, slow }
 }
 
-test('100 access tokens of one grant at one moment are all given', async () => {
+/** A grant in an engine each of whose answers comes in a turn of its own. */
+async function slowGrant() {
   const { kept, valuesOf } = shared()
   const fail = (): Error => new Error('refused')
-  // each answer of the engine comes in a turn of its own
   const values = valuesOf(() => new Promise((resolve) => setImmediate(resolve)))
   const parts = { values, world: systemWorld, usedAlready: fail, unavailable: fail, grantOf: () => undefined }
   await new ValueAdapter('Grant', parts).upsert('g', { kind: 'Grant' } as AdapterPayload, 86_400)
+  return { kept, parts }
+}
+
+test('100 access tokens of one grant at one moment are all given', async () => {
+  const { kept, parts } = await slowGrant()
   const tokens = new ValueAdapter('AccessToken', parts)
   const payload = { kind: 'AccessToken', grantId: 'g' } as AdapterPayload
   await Promise.all(Array.from({ length: 100 }, (_, n) => tokens.upsert(`token ${n}`, payload, 3_600)))
@@ -285,17 +290,13 @@ test('100 access tokens of one grant at one moment are all given', async () => {
 })
 
 test('of a grant that ends while tokens of it are made nothing is left', async () => {
-  const { kept, valuesOf } = shared()
-  const fail = (): Error => new Error('refused')
-  const values = valuesOf(() => new Promise((resolve) => setImmediate(resolve)))
-  const parts = { values, world: systemWorld, usedAlready: fail, unavailable: fail, grantOf: () => undefined }
-  await new ValueAdapter('Grant', parts).upsert('g', { kind: 'Grant' } as AdapterPayload, 86_400)
+  const { kept, parts } = await slowGrant()
   const making = ['AccessToken', 'RefreshToken'].flatMap((kind) => {
     const tokens = new ValueAdapter(kind, parts)
     const payload = { kind, grantId: 'g' } as AdapterPayload
     return Array.from({ length: 16 }, (_, n) => tokens.upsert(`${kind}-${n}`, payload, 3_600))
   })
-  await Promise.all([...making.map((one) => one.catch(() => {})), endGrant(values, systemWorld, 'g')])
+  await Promise.all([...making.map((one) => one.catch(() => {})), endGrant(parts.values, systemWorld, 'g')])
   assert.equal([...kept.keys()], [])
 })
 
@@ -348,7 +349,7 @@ for (const [windows, calls] of [
   [16, 8],
   [8, 16],
 ] as const)
-  test(`${windows} windows of ${calls} calls renew at once, again and again`, async () => {
+  test.slow(`${windows} windows of ${calls} calls renew at once, again and again`, async () => {
     const { time, tokens, make, isThere } = await refreshTokens()
     const held: { chain: string; id: string }[] = []
     for (let n = 0; n < windows; n += 1) {
@@ -422,7 +423,7 @@ test('whoever uses a token beside that of a window is caught, among many windows
   assert.not.ok(isThere())
 })
 
-test('windows that renew at one moment with a slow engine all go on', async () => {
+test.slow('windows that renew at one moment with a slow engine all go on', async () => {
   const { tokens, make, isThere, slow } = await refreshTokens()
   for (let n = 0; n < 20; n += 1) await make()
   const held = await Promise.all(Array.from({ length: 40 }, () => make()))
