@@ -3,7 +3,7 @@ import { McpError } from 'caduceus/protocol'
 import { defineResource, defineResourceTemplate, defineTool } from 'caduceus/server'
 import { suite } from '../../support/suite.js'
 import { initialize, RawClient } from '../_client.js'
-import { startParts } from '../_servers.js'
+import { killAndWait, startParts } from '../_servers.js'
 
 const test = suite('server resources')
 
@@ -173,7 +173,8 @@ for (const name of ['test/base', 'test/tasks', 'test/transport', 'test/sessions'
     const { server, client } = await startParts(t, { tools: [speak], resources: [readme], logging: true })
     await client.ask('resources/subscribe', { uri: 'docs:readme' })
     await client.ask('logging/setLevel', { level: 'error' })
-    server.registry.whereis(name === 'session' ? `test/session ${client.sessionId}` : name)?.kill()
+    if (name === 'session') server.registry.whereis(`test/session ${client.sessionId}`)?.kill()
+    else await killAndWait(server, name)
     assert.is(await client.text('speak'), 'false,true')
     const stream = await client.listen()
     await server.resourceUpdated('docs:readme')
