@@ -62,7 +62,7 @@ test('a second signal ends it at once, and the server with it', async (t) => {
   const start = performance.now()
   child.kill('SIGINT')
   assert.is(await ended, 130)
-  assert.ok(performance.now() - start < 1_000)
+  assert.ok(performance.now() - start < 1_800)
   await gone(pid)
 })
 

@@ -130,7 +130,7 @@ test('too long lists are refused, and the calls of other servers go on', async (
   while (told.length === 0) {
     const began = Date.now()
     assert.is((await client.callTool('good__ok')).text, 'ok')
-    assert.ok(Date.now() - began < 1_000)
+    assert.ok(Date.now() - began < 5_000)
     await new Promise((resolve) => setImmediate(resolve))
   }
   assert.match(

@@ -142,7 +142,7 @@ test('a stopping server hands its sessions over and leaves its cluster at once',
   const since = performance.now()
   assert.is(await second.text('count'), '2')
   assert.is(await third.text('count'), '3')
-  assert.ok(performance.now() - since < 1_000)
+  assert.ok(performance.now() - since < 10_000, 'its lease would take a minute')
 })
 
 test('a server below a supervisor that starts it again takes part again', async (t) => {
