@@ -74,6 +74,7 @@ const words = {
   'protocol/guide/revisions.md': 'protocol version specification compatibility versions',
   'runtime/guide/supervisors.md': 'supervision restart strategy one_for_one supervisor tree',
   'runtime/guide/time.md': 'fake clock timers time',
+  'runtime/guide/links.md': 'trap exit down message send_after timeout start_link demonitor',
   'runtime/guide/actors.md': 'actor genserver mailbox message process',
   'runtime/guide/peers.md': 'worker threads child process remote distributed nodes',
   'server/from-the-sdk.md': 'migrate migration official sdk modelcontextprotocol McpServer',
