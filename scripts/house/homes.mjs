@@ -12,7 +12,7 @@ export const homes = new Map([
   ['jose', /^(?:transports\/auth\/(?:keys|jwt-check|proof-check)|client\/auth\/proofs)$/],
   ['minisearch', /^server\/gateway\/tool-index$/],
   ['oauth4webapi', /^(?:client\/auth\/library|transports\/authorization\/provider-login)$/],
-  ['oidc-provider', /^transports\/authorization\/(?:server|adapter)$/],
+  ['oidc-provider', /^transports\/authorization\/(?:server|adapter|refresh-chains)$/],
   ['@opentelemetry/api', /^otel$/],
   ['ioredis', /^transports\/redis\/(?:connection|line)$/],
   ['yaml', /^(?:protocol\/skills\/yaml|server\/openapi\/yaml)$/],

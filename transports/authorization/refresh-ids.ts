@@ -3,36 +3,43 @@ import type { World } from '../../runtime/time/world.js'
 import { isSame } from './browser.js'
 
 const secretBytes = 32
-/** Characters of what shows that an id was made here: 16 bytes. */
+/** Characters of what shows that a token was made here: 16 bytes. */
 const sealLength = 22
 
+/** Of which chain of renewals a refresh token is, and how often that was renewed before. */
+export interface RefreshId {
+  readonly chain: string
+  readonly rotations: number
+}
+
 /**
- * Ids of refresh tokens, which say of which grant they are, and until when: one that comes back without a record
- * was used before, however many came after it (RFC 9700, section 4.14.2). Nobody else can make one.
+ * Refresh tokens say of which chain they are, and which one of it. Nobody else can make one, and whoever has one
+ * cannot make the next: that depends on the chain alone, so all who renew at once get the same.
  */
 export class RefreshIds {
   readonly #key: string
-  readonly #world: Pick<World, 'date' | 'randomBytes'>
+  readonly #world: Pick<World, 'randomBytes'>
 
-  constructor(key: string, world: Pick<World, 'date' | 'randomBytes'>) {
+  constructor(key: string, world: Pick<World, 'randomBytes'>) {
     this.#key = key
     this.#world = world
   }
 
-  /** `lifetime` in s. */
-  make(grantId: string, lifetime: number): string {
-    const secret = this.#world.randomBytes(secretBytes).toString('base64url')
-    const until = Math.floor(this.#world.date() / 1_000) + lifetime
-    const said = `${secret}.${grantId}.${until.toString(36)}`
+  newChain(): string {
+    return this.#world.randomBytes(secretBytes).toString('base64url')
+  }
+
+  make({ chain, rotations }: RefreshId): string {
+    const said = `${chain}.${rotations.toString(36)}`
     return `${said}.${this.#sealOf(said)}`
   }
 
-  /** Undefined for one that was made up, or is not good any more. */
-  grantOf(id: string): string | undefined {
-    const [, said = '', grantId, until = '', seal = ''] =
-      /^([\w-]+\.([\w-]+)\.([\da-z]+))\.([\w-]+)$/.exec(id) ?? []
+  /** Undefined for one that was made up. */
+  read(token: string): RefreshId | undefined {
+    const [, said = '', chain = '', rotations = '', seal = ''] =
+      /^(([\w-]+)\.([\da-z]+))\.([\w-]+)$/.exec(token) ?? []
     if (!isSame(seal, this.#sealOf(said))) return undefined
-    return Number.parseInt(until, 36) * 1_000 > this.#world.date() ? grantId : undefined
+    return { chain, rotations: Number.parseInt(rotations, 36) }
   }
 
   #sealOf(said: string): string {

@@ -67,6 +67,7 @@ import { callbackPath, metadataPlaceOf, pageOf, resumedAt, routes, visitOf } fro
 import { IdentityProvider, type SignedInUser } from './provider.js'
 import { type LoginProof, openLogin, type ProviderLogin, type ProviderTokens } from './provider-login.js'
 import { RateLimits, type SignInLimits } from './rate-limits.js'
+import { overlap, RefreshChains } from './refresh-chains.js'
 import { RefreshIds } from './refresh-ids.js'
 import { isForbidden, isOfProgram, isOnDevice } from './redirects.js'
 import { baseScope } from './scopes.js'
@@ -118,8 +119,6 @@ const ofOpenId = ['nonce', 'max_age', 'acr_values', 'claims', 'id_token_hint', '
 /** What clients may do here; they name more, for other servers. */
 const grantTypes: readonly unknown[] = ['authorization_code', 'refresh_token']
 const authMethods = ['none', 'client_secret_basic', 'client_secret_post', 'private_key_jwt'] as const
-/** Milliseconds after which a refresh token may be renewed: each that is used is kept. */
-const renewalPause = 30_000
 /**
  * Milliseconds that a client may be known by one assertion (RFC 7523, 3: `exp`), with a minute for its clock.
  */
@@ -203,6 +202,8 @@ export class AuthorizationServer {
   readonly #keys = new Map<string, Promise<FetchedKeys>>()
   /** Requests of clients whose keys could not be fetched. */
   readonly #withoutKeys = new WeakSet<object>()
+  /** What is left to do of renewals, by their requests. */
+  readonly #renewals = new WeakMap<object, () => Promise<void>>()
   /** Documents that were read last, by address. */
   readonly #read = new Map<string, ReadDocument>()
   /** The network of a request. */
@@ -235,22 +236,26 @@ export class AuthorizationServer {
     this.#provider = new library.default(settings.issuer, this.#configuration(keys))
     // requests are made to say that they came to the issuer, whatever a proxy or a client has written there
     this.#provider.proxy = true
-    this.#nameGrants()
+    this.#nameChains()
     this.#provider.use((ctx, next) => this.#sendNobodyOn(ctx as KoaContextWithOIDC, next))
     this.#provider.use((ctx, next) => this.#tellScopes(ctx as KoaContextWithOIDC, next))
-    this.#provider.use((ctx, next) => this.#tellOfKeys(ctx as KoaContextWithOIDC, next))
-    this.#provider.on('server_error', (_ctx, error) => this.#report(error))
+    this.#provider.use((ctx, next) => this.#tellToComeAgain(ctx as KoaContextWithOIDC, next))
+    this.#provider.use((ctx, next) => this.#renew(ctx as KoaContextWithOIDC, next))
+    this.#provider.on('server_error', (ctx, error) => this.#fail(ctx, error))
     this.#handle = this.#provider.callback()
     // a cookie of that name is of this host alone, and comes over https only
     this.#cookie = `${host}sign-in`
   }
 
-  #nameGrants(): void {
+  #nameChains(): void {
     const ids = this.#refreshIds
     const { prototype } = this.#provider.RefreshToken
     Object.assign(prototype, {
-      generateTokenId(this: { readonly grantId: string; readonly expiration: number }) {
-        return ids.make(this.grantId, this.expiration)
+      generateTokenId(this: { nonce?: string | undefined; readonly rotations?: number | undefined }) {
+        const { nonce = ids.newChain(), rotations = 0 } = this
+        // the library hands it on to the next one
+        this.nonce = nonce
+        return ids.make({ chain: nonce, rotations })
       },
     })
   }
@@ -304,8 +309,7 @@ export class AuthorizationServer {
     try {
       return await look()
     } catch (cause) {
-      const isAway = cause instanceof TransportError && cause.retryable && cause.code !== 'CLIENT_LIMIT'
-      if (!isAway) throw cause
+      if (!comesBack(cause)) throw cause
       const problem = `${what} cannot be looked up at the moment`
       throw new TransportError('AUTHORIZATION_UNAVAILABLE', problem, { cause, retryable: true })
     }
@@ -837,18 +841,13 @@ export class AuthorizationServer {
 
   #unavailable(): Error {
     const { CustomOIDCProviderError } = this.#library.errors
-    const error = new CustomOIDCProviderError('temporarily_unavailable', 'try again in a minute')
+    const error = new CustomOIDCProviderError('temporarily_unavailable', again)
     return Object.assign(error, { status: 503, statusCode: 503 })
   }
 
   /** A user may have lost what they had when they agreed. */
   async #checkRenewal(token: RefreshToken, grant: Grant): Promise<void> {
-    const { errors } = this.#library
-    const { resource, lifetimes } = this.#settings
-    const pause = Math.min(renewalPause, lifetimes.accessToken / 2)
-    // the first one may come at once: its client may have been away
-    const isTooEarly = (token.rotations ?? 0) > 0 && this.#world.date() - (token.iat ?? 0) * 1_000 < pause
-    if (isTooEarly) throw new errors.CustomOIDCProviderError('slow_down', 'it was renewed a moment ago')
+    const { resource } = this.#settings
     const user = await this.#entering(token)
     const had = grant.getResourceScope(resource)
     const may = await this.#users.grantable(user, had).catch((cause: unknown) => this.#cannotSay(cause))
@@ -908,12 +907,38 @@ export class AuthorizationServer {
     return new Response(body, { status, headers })
   }
 
-  /** A client whose keys are away for a moment is told to come again: what it showed may be right. */
-  async #tellOfKeys(ctx: KoaContextWithOIDC, next: () => Promise<unknown>): Promise<void> {
+  /** A client whose keys are away for a moment is told to come again, too: what it showed may be right. */
+  async #tellToComeAgain(ctx: KoaContextWithOIDC, next: () => Promise<unknown>): Promise<void> {
     await next()
-    if (ctx.status < 400 || !this.#withoutKeys.has(ctx)) return
+    if (ctx.status >= 400 && this.#withoutKeys.has(ctx)) {
+      ctx.status = 503
+      ctx.body = { error: 'temporarily_unavailable', error_description: 'the keys of the client are away' }
+    }
+    // soon enough for a refresh token that was used up meanwhile
+    if (ctx.status === 503) ctx.set('retry-after', '5')
+  }
+
+  /** A refresh token is used up once all else is done: whoever fails before may try again with it. */
+  async #renew(ctx: KoaContextWithOIDC, next: () => Promise<unknown>): Promise<void> {
+    await next()
+    const renew = this.#renewals.get(ctx)
+    if (renew === undefined || ctx.status !== 200) return
+    try {
+      await renew()
+    } catch (cause) {
+      const { OIDCProviderError } = this.#library.errors
+      if (!(cause instanceof OIDCProviderError)) throw cause
+      ctx.status = cause.statusCode
+      ctx.body = { error: cause.error, error_description: cause.error_description }
+    }
+  }
+
+  /** An engine that is away where the library does not ask it itself. */
+  #fail(ctx: KoaContextWithOIDC, cause: Error): void {
+    this.#report(cause)
+    if (!comesBack(cause) || ctx.type !== 'application/json') return
     ctx.status = 503
-    ctx.body = { error: 'temporarily_unavailable', error_description: 'the keys of the client are away' }
+    ctx.body = { error: 'temporarily_unavailable', error_description: again }
   }
 
   /** A request, and others at once: a client is another object for each. */
@@ -1092,17 +1117,20 @@ export class AuthorizationServer {
       ({ oidc }) => oidc.result?.consent === undefined && isOfProgram(String(oidc.params?.redirect_uri)),
     )
     policy.get('consent')?.checks.add(isProgram)
-    const usedAlready = (): Error => new errors.InvalidGrant('it was used already')
+    const kept = {
+      values: this.#values,
+      world: this.#world,
+      usedAlready: () => new errors.InvalidGrant('it was used already'),
+      unavailable: () => this.#unavailable(),
+    }
+    const ids = this.#refreshIds
+    const atLast = (renew: () => Promise<void>): void => {
+      this.#renewals.set(this.#library.default.ctx as object, renew)
+    }
     const secure = issuer.startsWith('https:')
     return {
       adapter: (kind: string) =>
-        new ValueAdapter(kind, {
-          values: this.#values,
-          world: this.#world,
-          usedAlready,
-          unavailable: () => this.#unavailable(),
-          grantOf: (token) => this.#refreshIds.grantOf(token),
-        }),
+        kind === 'RefreshToken' ? new RefreshChains({ ...kept, ids, atLast }) : new ValueAdapter(kind, kept),
       clientDefaults: {
         // programs of a user, which listen on any port of this machine; so are those that do not say what they are
         application_type: 'native',
@@ -1216,7 +1244,8 @@ export class AuthorizationServer {
         const { RefreshToken: token, Grant: grant } = oidc.entities
         if (token === undefined || grant === undefined) throw new errors.InvalidGrant('no grant')
         await this.#checkRenewal(token, grant)
-        return true
+        // while the one before it is good, too; the first one has none
+        return !token.rotations || this.#world.date() - (token.iat ?? 0) * 1_000 >= overlap
       },
       routes,
       // all of them are the resource's
@@ -1241,6 +1270,12 @@ const asAnother =
 const signedOut = 'the user has signed out'
 const refusedHere = 'the user has refused'
 const notLetIn = 'this account may not use this server'
+const again = 'try again in a few seconds'
+
+/** What may be there again in a moment, as an engine is. */
+function comesBack(cause: unknown): boolean {
+  return cause instanceof TransportError && cause.retryable && cause.code !== 'CLIENT_LIMIT'
+}
 
 interface GrantedToken {
   readonly accountId?: string | undefined

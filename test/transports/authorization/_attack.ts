@@ -48,7 +48,8 @@ export async function attack(t: TestContext, options: Parameters<typeof start>[1
   const token = async (form: Json) => {
     const body = new URLSearchParams(form)
     const response = await fetch(`${origin}/token`, { method: 'POST', body })
-    return { status: response.status, body: (await response.json()) as Json }
+    const { status, headers } = response
+    return { status, headers, body: (await response.json()) as Json }
   }
   /** Signs in by a browser; what the client is sent. */
   const codeOf = async (client: Json, browser = new Browser(), more: Json = {}) => {

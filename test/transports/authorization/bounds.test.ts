@@ -306,9 +306,7 @@ test('each step of a sign-in is kept as long as is said, and no other kind is', 
     AccessToken: hour,
     'AccessTokens of': hour,
     RefreshToken: 30 * day,
-    'tokens of': 30 * day,
-    renewed: 400 * day,
-    'just used': 15_000,
+    'tokens of': 365 * day,
   }
   const seen = new Set<string>()
   for (const [key, ttl] of lifetimes) {

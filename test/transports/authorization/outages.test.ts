@@ -1,6 +1,7 @@
 // second tier: time
 // shares a process
 import * as assert from 'uvu/assert'
+import { systemWorld } from 'caduceus/runtime'
 import { TransportError } from 'caduceus/transports'
 import { suite, type TestContext } from '../../support/suite.js'
 import { back, isBack, type Json } from './_attack.js'
@@ -65,6 +66,65 @@ for (const kind of ['access_token', 'refresh_token'] as const)
       assert.is(renewed.body.error, 'invalid_grant', `${at}`)
     }
   })
+
+test('who renews while the engine is away is told, and tries again with that token', async (t) => {
+  const time = { ms: 0 }
+  const clock = { ...systemWorld, date: () => Date.now() + time.ms }
+  const { register, codeOf, token, status, engine } = await watched(t, { clock })
+  const { form } = await codeOf(await register())
+  let { body } = await token(form)
+  for (let at = 0, isOver = false; !isOver; at += 1) {
+    const own = { grant_type: 'refresh_token', refresh_token: body.refresh_token ?? '' }
+    const renew = () => token({ ...own, client_id: form.client_id })
+    time.ms += 31_000
+    const wasAway = awayAfter(engine, at)
+    let answer = await renew()
+    engine.before = async () => {}
+    isOver = !wasAway()
+    if (!isOver) {
+      assert.equal([answer.status, answer.body.error], [503, 'temporarily_unavailable'], `${at}`)
+      assert.is(answer.headers.get('retry-after'), '5')
+      // later than the one before is good
+      time.ms += 60_000
+      answer = await renew()
+    }
+    assert.is(answer.status, 200, `${at}`)
+    body = answer.body
+    assert.is(await status(body.access_token), 400, `${at}`)
+  }
+})
+
+test('who renews while `allow` cannot say is told, and tries again with that token', async (t) => {
+  const time = { ms: 0 }
+  const clock = { ...systemWorld, date: () => Date.now() + time.ms }
+  let left = Number.POSITIVE_INFINITY
+  const allow = (): boolean => {
+    left -= 1
+    if (left === -1) throw new Error('the directory is away')
+    return true
+  }
+  const { register, codeOf, token } = await watched(t, { clock, allow })
+  const { form } = await codeOf(await register())
+  let { body } = await token(form)
+  let times = 0
+  for (let isOver = false; !isOver; times += 1) {
+    const own = { grant_type: 'refresh_token', refresh_token: body.refresh_token ?? '' }
+    const renew = () => token({ ...own, client_id: form.client_id })
+    time.ms += 60_000
+    left = times
+    let answer = await renew()
+    isOver = left >= 0
+    left = Number.POSITIVE_INFINITY
+    if (!isOver) {
+      assert.equal([answer.status, answer.body.error], [503, 'temporarily_unavailable'], `${times}`)
+      time.ms += 60_000
+      answer = await renew()
+    }
+    assert.is(answer.status, 200, `${times}`)
+    body = answer.body
+  }
+  assert.ok(times > 1)
+})
 
 /** Signs Ada in, by a browser of her own, from the callback on, and signs her out; what is left of her. */
 async function inAndOut(t: TestContext) {

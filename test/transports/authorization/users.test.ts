@@ -9,13 +9,11 @@ import type { AdapterPayload } from 'oidc-provider'
 import {
   clientKey,
   documentKey,
-  endGrant,
   unusedClient,
   usedClient,
   ValueAdapter,
 } from '../../../transports/authorization/adapter.js'
 import { Grants } from '../../../transports/authorization/grants.js'
-import { RefreshIds } from '../../../transports/authorization/refresh-ids.js'
 import { openLogin, ownAddress } from '../../../transports/authorization/provider-login.js'
 import { IdentityProvider } from '../../../transports/authorization/provider.js'
 import type { SignInSettings } from '../../../transports/authorization/sign-in.js'
@@ -233,50 +231,12 @@ test('another provider vouches for the addresses that it has verified', () => {
   assert.is(ownAddress('https://login.example', claims), 'ada@example.com')
 })
 
-/** Refresh tokens of a grant in an engine of a test, as the library makes them. */
-async function refreshTokens() {
-  const time = { ms: 0 }
-  const world = { ...systemWorld, date: () => time.ms }
-  const { values: quick, texts, at } = keptValues(world.date)
-  let turn = async (): Promise<void> => {}
-  const values: Values = {
-    get: async (key) => {
-      await turn()
-      return quick.get(key)
-    },
-    set: async (...given) => {
-      await turn()
-      return quick.set(...given)
-    },
-  }
-  /** From now on each answer of the engine comes in a turn of its own. */
-  const slow = (): void => {
-    turn = () => new Promise((resolve) => setImmediate(resolve))
-  }
-  const ids = new RefreshIds('key', world)
-  const fail = (): Error => new Error('refused')
-  const grantOf = (id: string) => ids.grantOf(id)
-  const parts = { values, world, usedAlready: fail, unavailable: fail, grantOf }
-  const tokens = new ValueAdapter('RefreshToken', parts)
-  await new ValueAdapter('Grant', parts).upsert('g', { kind: 'Grant' } as AdapterPayload, 86_400)
-  const make = async (nonce?: string, rotations = 0, exp = 86_400): Promise<string> => {
-    const id = ids.make('g', exp)
-    const chain = nonce === undefined ? {} : { nonce }
-    const payload = { kind: 'RefreshToken', grantId: 'g', exp, rotations, ...chain } as AdapterPayload
-    await tokens.upsert(id, payload, exp)
-    return id
-  }
-  const count = (): number => texts('RefreshToken ').length
-  const isThere = (): boolean => at('Grant g') !== undefined
-  return { texts, at, time, tokens, make, count, isThere, ids, slow }
-}
-
 /** A grant in an engine each of whose answers comes in a turn of its own. */
 async function slowGrant() {
   const { kept, valuesOf } = shared()
   const fail = (): Error => new Error('refused')
   const values = valuesOf(() => new Promise((resolve) => setImmediate(resolve)))
-  const parts = { values, world: systemWorld, usedAlready: fail, unavailable: fail, grantOf: () => undefined }
+  const parts = { values, world: systemWorld, usedAlready: fail, unavailable: fail }
   await new ValueAdapter('Grant', parts).upsert('g', { kind: 'Grant' } as AdapterPayload, 86_400)
   return { kept, parts }
 }
@@ -289,183 +249,11 @@ test('100 access tokens of one grant at one moment are all given', async () => {
   assert.is([...kept.keys()].filter((key) => key.startsWith('AccessToken ')).length, 64)
 })
 
-test('of a grant that ends while tokens of it are made nothing is left', async () => {
-  const { kept, parts } = await slowGrant()
-  const making = ['AccessToken', 'RefreshToken'].flatMap((kind) => {
-    const tokens = new ValueAdapter(kind, parts)
-    const payload = { kind, grantId: 'g' } as AdapterPayload
-    return Array.from({ length: 16 }, (_, n) => tokens.upsert(`${kind}-${n}`, payload, 3_600))
-  })
-  await Promise.all([...making.map((one) => one.catch(() => {})), endGrant(parts.values, systemWorld, 'g')])
-  assert.equal([...kept.keys()], [])
-})
-
-test('of one grant so many refresh tokens are kept, and those that are good first', async () => {
-  const { texts, time, tokens, make, count, isThere } = await refreshTokens()
-  const other = await make()
-  const first = await make()
-  let last = first
-  // one connection renews again and again, the other one does nothing
-  for (let rotation = 1; rotation < 300; rotation += 1) {
-    await tokens.consume(last)
-    // beside it a call that renewed at the same time: it is spent once the chain goes on
-    if (rotation % 10 === 0) await make(first, rotation)
-    last = await make(first, rotation)
-    time.ms += 30_000
-  }
-  // two that are good, 29 that calls left behind, and the one that was used in the last minute
-  assert.is(count(), 32)
-  assert.equal(
-    texts('renewed ').map((text) => Object.keys(JSON.parse(text)).length),
-    [1],
-  )
-  assert.is((await tokens.find(last))?.nonce, first)
-  assert.is((await tokens.find(other))?.nonce, other)
-
-  // the first has no record any more: whoever comes with it ends the grant
-  assert.ok(isThere())
-  assert.is(await tokens.find(first), undefined)
-  assert.not.ok(isThere())
-  assert.is(await tokens.find(last), undefined)
-  assert.is(count(), 0)
-})
-
-test('where all refresh tokens of a grant are good the oldest makes room', async () => {
-  const { tokens, make, count, isThere } = await refreshTokens()
-  const all: string[] = []
-  for (let n = 0; n < 130; n += 1) all.push(await make())
-  assert.is(count(), 128)
-  for (const id of all.slice(2)) assert.is((await tokens.find(id))?.nonce, id)
-  // it was never used: it is good no more, and its window alone signs in again
-  assert.is(await tokens.find(String(all[0])), undefined)
-  assert.ok(isThere())
-  await tokens.revokeByGrantId('g')
-  assert.equal([count(), isThere()], [0, false])
-})
-
-/** Windows of a host that share a grant, of which each call renews at once, and the last answer counts. */
-for (const [windows, calls] of [
-  [128, 1],
-  [16, 8],
-  [8, 16],
-] as const)
-  test.slow(`${windows} windows of ${calls} calls renew at once, again and again`, async () => {
-    const { time, tokens, make, isThere } = await refreshTokens()
-    const held: { chain: string; id: string }[] = []
-    for (let n = 0; n < windows; n += 1) {
-      const id = await make()
-      held.push({ chain: id, id })
-    }
-    for (let round = 1; round <= 4; round += 1) {
-      time.ms += 3_600_000
-      for (const window of held) {
-        const before = window.id
-        for (let call = 0; call < calls; call += 1) {
-          await tokens.consume(before)
-          window.id = await make(window.chain, round)
-        }
-      }
-    }
-    for (const { id, chain } of held) assert.is((await tokens.find(id))?.nonce, chain)
-    assert.ok(isThere())
-  })
-
-test('of a refresh token that was used its id is known, and for a minute the rest', async () => {
-  const { at, time, tokens, make, isThere, ids } = await refreshTokens()
-  const id = await make()
-  await tokens.consume(id)
-  assert.is(at(`RefreshToken ${id}`)?.until, 60_000)
-  time.ms = 60_000
-  assert.is(at(`RefreshToken ${id}`), undefined)
-  assert.ok(isThere() && ids.grantOf(id) === 'g')
-  assert.is(await tokens.find(id), undefined)
-  assert.not.ok(isThere())
-})
-
-test('of the chains of renewals of a grant the last ones are known', async () => {
-  const { at, tokens, make } = await refreshTokens()
-  for (let n = 0; n < 140; n += 1) await tokens.consume(await make())
-  assert.is(Object.keys(JSON.parse(at('renewed g')?.text ?? '')).length, 128)
-})
-
-test('one beside which another was used ends the grant, also after others ended', async () => {
-  const { time, tokens, make, isThere } = await refreshTokens()
-  const first = await make()
-  await tokens.consume(first)
-  const [stolen, own] = [await make(first, 1), await make(first, 1)]
-  await tokens.consume(own)
-  // another window goes on with a token that is about to end
-  const other = await make(undefined, 0, 100)
-  time.ms = 99_000
-  await tokens.consume(other)
-  time.ms = 101_000
-  assert.ok(isThere())
-  assert.is(await tokens.consume(stolen).catch(({ message }: Error) => message), 'refused')
-  assert.not.ok(isThere())
-})
-
-test('whoever uses a token beside that of a window is caught, among many windows', async () => {
-  const { time, tokens, make, isThere } = await refreshTokens()
-  const windows: string[] = []
-  for (let n = 0; n < 120; n += 1) windows.push(await make())
-  const [first = ''] = windows
-  await tokens.consume(first)
-  const [stolen, own] = [await make(first, 1), await make(first, 1)]
-  await tokens.consume(own)
-  await make(first, 2)
-  for (const id of windows.slice(1)) {
-    await tokens.consume(id)
-    await make(id, 1)
-  }
-  time.ms = 3_600_000
-  assert.ok(isThere())
-  await tokens.consume(stolen).catch(() => {})
-  assert.not.ok(isThere())
-})
-
-test.slow('windows that renew at one moment with a slow engine all go on', async () => {
-  const { tokens, make, isThere, slow } = await refreshTokens()
-  for (let n = 0; n < 20; n += 1) await make()
-  const held = await Promise.all(Array.from({ length: 40 }, () => make()))
-  const chains = held.map((id) => ({ chain: id, id }))
-  slow()
-  for (let round = 1; round <= 3; round += 1)
-    await Promise.all(
-      chains.map(async (window) => {
-        await tokens.consume(window.id)
-        window.id = await make(window.chain, round)
-      }),
-    )
-  for (const { id, chain } of chains) assert.is((await tokens.find(id))?.nonce, chain)
-  assert.ok(isThere())
-})
-
-test('a made-up refresh token, or one that is too old, ends nothing', async () => {
-  const { time, tokens, isThere, ids } = await refreshTokens()
-  const real = ids.make('g', 60)
-  const forged = [
-    'g',
-    '',
-    real.slice(0, -1),
-    `${real}x`,
-    real.replace(/^./, (letter) => (letter === 'a' ? 'b' : 'a')),
-    real.replace('.g.', '.h.'),
-    new RefreshIds('other key', systemWorld).make('g', 60),
-  ]
-  for (const id of forged) assert.is(await tokens.find(id), undefined, id)
-  time.ms = 60_000
-  assert.is(await tokens.find(real), undefined)
-  assert.ok(isThere())
-  time.ms = 59_999
-  assert.is(await tokens.find(real), undefined)
-  assert.not.ok(isThere())
-})
-
 test('a browser that signs in again takes no place of another one', async () => {
   const { values, at } = keptValues(() => 0)
   const never = (): Error => new Error('never')
   const world = { ...systemWorld, date: () => 0 }
-  const parts = { values, world, usedAlready: never, unavailable: never, grantOf: () => undefined }
+  const parts = { values, world, usedAlready: never, unavailable: never }
   const browsers = new ValueAdapter('Session', parts)
   const keep = (id: string) =>
     browsers.upsert(id, { kind: 'Session', accountId: 'ada', uid: `uid ${id}` } as AdapterPayload, 3_600)
@@ -492,7 +280,7 @@ test('who goes on from a step is not refused for another click noted meanwhile',
     },
   }
   const refused = (): Error => new Error('refused')
-  const parts = { world: systemWorld, usedAlready: refused, unavailable: refused, grantOf: () => undefined }
+  const parts = { world: systemWorld, usedAlready: refused, unavailable: refused }
   const [one, other] = [seen, values].map(
     (each) => new ValueAdapter('Interaction', { ...parts, values: each }),
   )
