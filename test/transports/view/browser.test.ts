@@ -63,7 +63,11 @@ inBrowser('a killed session turns red and returns within seconds', async (t) => 
   await page.locator('.acts .kill').click()
   // nobody else notices: its client calls, and it is there
   assert.is((await clients.get('orders').callTool('ok')).text, 'ok')
-  await page.waitForFunction(`marks.has('died') && marks.has('back')`, undefined, { timeout: 10_000 })
+  const seen = (): boolean => {
+    const { marks } = globalThis as unknown as { readonly marks: ReadonlySet<string> }
+    return marks.has('died') && marks.has('back')
+  }
+  await page.waitForFunction(seen, undefined, { timeout: 10_000 })
   await page.locator('.happening.end', { hasText: 'killed' }).waitFor()
   await page.locator('.happening.restart', { hasText: 'session' }).waitFor()
   assert.match(await page.locator('#details h2').innerText(), /^session /)
