@@ -167,9 +167,14 @@ test('OTP-26 a normal end while stopping is expected of a child that is not perm
   const log = new Recorder()
   const reports = gather(t, 'supervisor')
   const kinds = ['permanent', 'transient', 'temporary'] as const
-  const children = kinds.map((restart) => worker(log, restart, { restart }))
-  const tree = await startTree(t, { strategy, children: [...children, worker(log, 'last')] })
+  let gone: Promise<unknown> = Promise.resolve()
+  const children = [
+    ...kinds.map((restart) => worker(log, restart, { restart })),
+    worker(log, 'last', { trapExit: true, terminate: () => gone }),
+  ]
+  const tree = await startTree(t, { strategy, children })
   const refs = await Promise.all(kinds.map((id) => workerOf(tree, id)))
+  gone = Promise.all(refs.map(ending))
   // They end by themselves while the supervisor stops the last one: it finds them gone.
   const stopping = tree.stop()
   for (const ref of refs) ref.cast('stop')
