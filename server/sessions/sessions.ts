@@ -525,15 +525,19 @@ async function revisionFor(session: SessionRef, peer: Peer | undefined): Promise
   }
 }
 
-/** Whether a session has ended without having begun what it was asked: the one that comes after it does. */
+/**
+ * Whether a session has ended, and whoever comes after it is asked the same: what had not begun, and what is no
+ * message, which has no effect but its answer.
+ */
 function hasNotBegun(error: unknown, message?: Message): boolean {
   if (!(error instanceof RuntimeError)) return false
   if (error.code !== 'EXITED') return error.code === 'NOPROC'
+  if (message === undefined) return true
   const { reason } = error.data as { readonly reason?: ExitReason }
   if (reason?.type !== 'shutdown') return false
   if (reason.detail === moved.detail || reason.detail === hibernated.detail) return true
-  // of what else it is asked nothing lasts longer than its turn
-  return reason.detail === rolledBack.detail && (message === undefined || !isRequest(message))
+  // a message that is no request lasts no longer than its turn
+  return reason.detail === rolledBack.detail && !isRequest(message)
 }
 
 /** The answer to a request that its session could not take; throws for a notification or a response. */

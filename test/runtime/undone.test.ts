@@ -105,6 +105,7 @@ test('cancelled idle times and timers are released', async () => {
   const owner = defineActor({
     name: 'owner',
     init: (_: undefined, ctx) => void held.push(ctx),
+    call: { done: () => true },
     cast: { idle: (_, ms: number, ctx) => ctx.idleAfter(ms), note: () => {} },
     info: { timeout: () => {}, timer: () => {} },
   })
@@ -115,7 +116,7 @@ test('cancelled idle times and timers are released', async () => {
     held[0]?.sendAfter(5, 'x').cancel()
     held[0]?.clock.clearTimeout(held[0].clock.setTimeout(() => {}, 5))
   }
-  await turn()
+  await ref.call('done')
   assert.is(clock.pending, 0)
   const before = clock.cleared
   ref.kill()

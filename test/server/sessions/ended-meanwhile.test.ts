@@ -1,5 +1,7 @@
 import * as assert from 'uvu/assert'
+import { normal } from 'caduceus/runtime'
 import { defineTool, records, type Server, type SessionRecord, type SessionStore } from 'caduceus/server'
+import type { SessionRef } from '../../../server/sessions/session-actor.js'
 import { suite } from '../../support/suite.js'
 import { RawClient } from '../_client.js'
 import { count, startTestServer } from '../_servers.js'
@@ -114,6 +116,26 @@ test('one whose record is gone counts no more', async (t) => {
   assert.is((await client.tell('notifications/initialized')).status, 404)
   assert.is((await server.sessions()).length, 0)
 })
+
+for (const method of ['DELETE', 'GET'] as const)
+  for (const [how, reason, expected] of [
+    ['ends', normal, 404],
+    ['crashes', { type: 'crash', error: new Error('once') }, method === 'GET' ? 200 : 204],
+  ] as const)
+    test(`a ${method} behind the moment when a session ${how} is answered ${expected}`, async (t) => {
+      const server = await startTestServer(t, [count])
+      const client = await new RawClient(t, server.url).open()
+      const ref = server.registry.whereis(`test/session ${client.sessionId}`) as SessionRef
+      // it is at work for some turns yet: what comes now is behind the end
+      for (let n = 0; n < 60_000; n += 1) ref.cast('missed')
+      const ended = ref.stop(reason)
+      const headers = { ...client.headers(), accept: 'text/event-stream' }
+      const answered = fetch(client.url, { method, headers })
+      await ended
+      const { status, body } = await answered
+      assert.is(status, expected)
+      await body?.cancel()
+    })
 
 test('an ended session is not restored by a later save', async (t) => {
   const kept = new Map<string, SessionRecord>()
