@@ -4,6 +4,7 @@ import type { World } from '../../runtime/time/world.js'
 import { TransportError } from '../base/errors.js'
 import { type Pauses, tryInTurn } from '../base/turns.js'
 import type { KeptValue, Values } from '../contract/values.js'
+import { makingRoom } from './token-ids.js'
 
 const day = 24 * 3_600_000
 /**
@@ -17,7 +18,7 @@ const granted: ReadonlySet<string> = new Set(['AccessToken', 'AuthorizationCode'
 /** Milliseconds that the clock of whoever makes a proof may be ahead: it is good for as long more. */
 const proofSkew = 300_000
 /** Access tokens of one grant, and browsers of one account: the oldest makes room. */
-const mostOf: Readonly<Record<string, number>> = { AccessToken: 64, Session: 100 }
+const mostOf: Readonly<Record<string, number>> = { AccessToken: 128, Session: 100 }
 
 /** The errors for what a client did, or has to do again. */
 export interface KeptErrors {
@@ -27,9 +28,11 @@ export interface KeptErrors {
   readonly unavailable: () => Error
 }
 
-interface AdapterInput extends KeptErrors {
+export interface AdapterInput extends KeptErrors {
   readonly values: Values
   readonly world: World
+  /** Begins what is done last of a request for tokens: what fails before it can be tried again as it was. */
+  readonly atLast: (act: () => Promise<void>) => void
 }
 
 /** The records of one kind, as `oidc-provider` keeps them: under their ids, in the engine of the server. */
@@ -38,12 +41,14 @@ export class ValueAdapter implements Adapter {
   readonly #values: Values
   readonly #world: World
   readonly #errors: KeptErrors
+  readonly #atLast: AdapterInput['atLast']
 
-  constructor(kind: string, { values, world, ...errors }: AdapterInput) {
+  constructor(kind: string, { values, world, atLast, ...errors }: AdapterInput) {
     this.#kind = kind
     this.#values = values
     this.#world = world
     this.#errors = errors
+    this.#atLast = atLast
   }
 
   upsert(id: string, payload: AdapterPayload, expiresIn?: number): Promise<void> {
@@ -94,9 +99,13 @@ export class ValueAdapter implements Adapter {
       // a session is kept again
       const others = known.filter((one) => one !== id)
       isNew = others.length === known.length
-      const room = (mostOf[this.#kind] ?? 0) - 1
-      const there = others.length > room ? await this.#there(others) : others
-      const [gone, stay] = [there.slice(0, -room), there.slice(-room)]
+      const most = mostOf[this.#kind] ?? 0
+      const there = others.length < most ? others : await this.#there(others)
+      const gone =
+        this.#kind === 'AccessToken'
+          ? makingRoom(there, id, most)
+          : there.slice(0, Math.max(0, there.length + 1 - most))
+      const stay = there.filter((one) => !gone.includes(one))
       if (!(await this.#values.set(key, JSON.stringify([...stay, id]), { ttl, was }))) return false
       for (const one of gone) await this.#forget(one)
       return true
@@ -145,7 +154,11 @@ export class ValueAdapter implements Adapter {
   }
 
   /** Of all that consume at once, on any node, one does. */
-  consume(id: string): Promise<void> {
+  async consume(id: string): Promise<void> {
+    this.#atLast(() => this.#consume(id))
+  }
+
+  #consume(id: string): Promise<void> {
     return this.#asked(async () => {
       const found = await this.#find(id)
       if (found === undefined || found.payload.consumed !== undefined) throw this.#errors.usedAlready()

@@ -1,16 +1,17 @@
 import type { Adapter, AdapterPayload } from 'oidc-provider'
-import type { World } from '../../runtime/time/world.js'
 import { tryInTurn } from '../base/turns.js'
-import type { KeptValue, Values } from '../contract/values.js'
-import { chainsKey, endGrant, grantKey, isGone, type KeptErrors, put, whileThere } from './adapter.js'
+import type { KeptValue } from '../contract/values.js'
+import { type AdapterInput, chainsKey, endGrant, grantKey, isGone, put, whileThere } from './adapter.js'
 import { longestGrant } from './grants.js'
-import type { RefreshIds } from './refresh-ids.js'
+import type { TokenIds } from './token-ids.js'
 
 /**
  * Milliseconds in which the token before the current one is good, too: a host with several calls at once renews
  * for each of them, and one whose answer was lost tries again. RFC 9700, section 4.14.2, leaves room for that.
  */
 export const overlap = 30_000
+/** Milliseconds before a token is renewed: longer, as the clocks of nodes differ by 10 s. */
+export const shortestUse = overlap + 10_000
 /** Chains of one grant: the one that was renewed the longest time ago makes room. */
 const mostChains = 128
 
@@ -20,16 +21,10 @@ interface RefreshChain {
   readonly payload: AdapterPayload
   /** When it became that, in ms since 1970. */
   readonly since: number
-  /** When the one before it was made, in s since 1970. */
-  readonly before: number
 }
 
-interface ChainsInput extends KeptErrors {
-  readonly values: Values
-  readonly world: World
-  readonly ids: RefreshIds
-  /** Begins what is done last of a renewal: what fails before it can be tried again with the same token. */
-  readonly atLast: (renew: () => Promise<void>) => void
+interface ChainsInput extends AdapterInput {
+  readonly ids: TokenIds
 }
 
 /**
@@ -57,8 +52,8 @@ export class RefreshChains implements Adapter {
 
   async #begin(chain: string, payload: AdapterPayload, ttl: number): Promise<void> {
     const { values, world, usedAlready, unavailable } = this.#input
-    const { grantId = '', iat = 0 } = payload
-    await put(values, world, keyOf(chain), write({ payload, since: world.date(), before: iat }), ttl)
+    const { grantId = '' } = payload
+    await put(values, world, keyOf(chain), write({ payload, since: world.date() }), ttl)
     const isListed = await this.#makeRoom(grantId, chain)
     // who ends the grant meanwhile has not seen it in the list
     const isOver = (await values.get(grantKey(grantId))) === undefined
@@ -88,10 +83,11 @@ export class RefreshChains implements Adapter {
 
   async #lastRenewed(chains: readonly string[]): Promise<readonly string[]> {
     const found = await Promise.all(
-      chains.map(async (chain) => ({
-        chain,
-        since: read(await this.#input.values.get(keyOf(chain)))?.since,
-      })),
+      chains.map(async (chain) => {
+        const kept = await this.#input.values.get(keyOf(chain))
+        // one that cannot be read is there: this node has not got all keys yet
+        return { chain, since: kept?.text === '' ? Number.POSITIVE_INFINITY : read(kept)?.since }
+      }),
     )
     const there = found.filter(({ since }) => since !== undefined)
     if (there.length < mostChains) return there.map(({ chain }) => chain)
@@ -109,8 +105,7 @@ export class RefreshChains implements Adapter {
       // its grant has ended, or it took so long that others went on twice
       if (current === undefined || rotationsOf(current) > rotations) throw usedAlready()
       if (rotationsOf(current) === rotations) return true
-      const next = { payload, since: world.date(), before: current.iat ?? 0 }
-      return values.set(keyOf(chain), write(next), { ttl, was })
+      return values.set(keyOf(chain), write({ payload, since: world.date() }), { ttl, was })
     })
     if (!isKept) throw unavailable()
   }
@@ -122,14 +117,15 @@ export class RefreshChains implements Adapter {
       const id = ids.read(token)
       const found = id && read(await values.get(keyOf(id.chain)))
       if (id === undefined || found === undefined) return undefined
-      const { payload, since, before } = found
+      const { payload, since } = found
       if (isGone(await values.get(grantKey(payload.grantId ?? '')))) return undefined
       const { rotations } = id
-      const asked = { ...payload, rotations, jti: token }
+      const asked = { ...payload, rotations, jti: token, iat: Math.ceil(since / 1_000) }
       const age = rotationsOf(payload) - rotations
       // below 0: an engine that was set up anew has lost what it knew last
       if (age <= 0) return asked
-      if (age === 1 && world.date() < since + overlap) return { ...asked, iat: before }
+      // as old as can be: whoever comes with it is given the next one
+      if (age === 1 && world.date() < since + overlap) return { ...asked, iat: 0 }
       return { ...asked, consumed: Math.floor(since / 1_000) }
     })
   }

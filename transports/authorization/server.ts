@@ -37,6 +37,7 @@ import type { Values } from '../contract/values.js'
 import { safeFetch } from '../http/outgoing/fetch.js'
 import { toResponse } from '../http/outgoing/to-response.js'
 import {
+  type AdapterInput,
   agreed,
   documentKey,
   lastDocumentKey,
@@ -67,11 +68,11 @@ import { callbackPath, metadataPlaceOf, pageOf, resumedAt, routes, visitOf } fro
 import { IdentityProvider, type SignedInUser } from './provider.js'
 import { type LoginProof, openLogin, type ProviderLogin, type ProviderTokens } from './provider-login.js'
 import { RateLimits, type SignInLimits } from './rate-limits.js'
-import { overlap, RefreshChains } from './refresh-chains.js'
-import { RefreshIds } from './refresh-ids.js'
+import { overlap, RefreshChains, shortestUse } from './refresh-chains.js'
 import { isForbidden, isOfProgram, isOnDevice } from './redirects.js'
 import { baseScope } from './scopes.js'
 import type { SignInSettings } from './sign-in.js'
+import { TokenIds } from './token-ids.js'
 import { upstreamTokensKey } from './upstream-storage.js'
 import { wasUsed } from './used-proofs.js'
 import { Users, whoIs } from './users.js'
@@ -189,7 +190,7 @@ export class AuthorizationServer {
   readonly #users: Users
   readonly #credentials: UserCredentials
   readonly #grants: Grants
-  readonly #refreshIds: RefreshIds
+  readonly #tokenIds: TokenIds
   readonly #limits: RateLimits
   readonly #provider: Provider
   readonly #handle: (request: IncomingMessage, response: ServerResponse) => Promise<void>
@@ -202,8 +203,8 @@ export class AuthorizationServer {
   readonly #keys = new Map<string, Promise<FetchedKeys>>()
   /** Requests of clients whose keys could not be fetched. */
   readonly #withoutKeys = new WeakSet<object>()
-  /** What is left to do of renewals, by their requests. */
-  readonly #renewals = new WeakMap<object, () => Promise<void>>()
+  /** What is left to do of requests for tokens. */
+  readonly #last = new WeakMap<object, () => Promise<void>>()
   /** Documents that were read last, by address. */
   readonly #read = new Map<string, ReadDocument>()
   /** The network of a request. */
@@ -222,7 +223,7 @@ export class AuthorizationServer {
     this.#users = new Users(settings, values, world)
     this.#credentials = new UserCredentials(values, login, world)
     this.#grants = new Grants(values, world)
-    this.#refreshIds = new RefreshIds(keys.cookies, world)
+    this.#tokenIds = new TokenIds(keys.cookies, world)
     this.#limits = new RateLimits(settings.limits, world)
     // cookies know no ports: another server of this host has its own
     const { protocol, port } = new URL(settings.issuer)
@@ -240,7 +241,7 @@ export class AuthorizationServer {
     this.#provider.use((ctx, next) => this.#sendNobodyOn(ctx as KoaContextWithOIDC, next))
     this.#provider.use((ctx, next) => this.#tellScopes(ctx as KoaContextWithOIDC, next))
     this.#provider.use((ctx, next) => this.#tellToComeAgain(ctx as KoaContextWithOIDC, next))
-    this.#provider.use((ctx, next) => this.#renew(ctx as KoaContextWithOIDC, next))
+    this.#provider.use((ctx, next) => this.#doLast(ctx as KoaContextWithOIDC, next))
     this.#provider.on('server_error', (ctx, error) => this.#fail(ctx, error))
     this.#handle = this.#provider.callback()
     // a cookie of that name is of this host alone, and comes over https only
@@ -248,14 +249,29 @@ export class AuthorizationServer {
   }
 
   #nameChains(): void {
-    const ids = this.#refreshIds
-    const { prototype } = this.#provider.RefreshToken
-    Object.assign(prototype, {
+    const ids = this.#tokenIds
+    const { AccessToken, RefreshToken } = this.#provider
+    Object.assign(RefreshToken.prototype, {
       generateTokenId(this: { nonce?: string | undefined; readonly rotations?: number | undefined }) {
         const { nonce = ids.newChain(), rotations = 0 } = this
         // the library hands it on to the next one
         this.nonce = nonce
-        return ids.make({ chain: nonce, rotations })
+        return ids.refreshToken({ chain: nonce, rotations })
+      },
+    })
+    const { generateTokenId: random } = AccessToken.prototype as unknown as NamedToken
+    const { default: library } = this.#library
+    // one that has ended, or is about to, is not given again
+    const lasts = Math.min(overlap, this.#settings.lifetimes.accessToken / 2)
+    const at = (): number => Math.floor(this.#world.date() / lasts)
+    Object.assign(AccessToken.prototype, {
+      // those of one renewal are one: none of them pushes out another
+      generateTokenId(this: NamedToken & { readonly scope?: string | undefined }) {
+        const { nonce: chain, rotations = 0 } = library.ctx?.oidc.entities.RefreshToken ?? {}
+        // asked in any case: it notes the format
+        const own = random.call(this)
+        if (chain === undefined) return own
+        return ids.accessToken({ chain, rotations }, at(), this.scope?.split(' ') ?? [])
       },
     })
   }
@@ -398,8 +414,7 @@ export class AuthorizationServer {
       await this.#leaveOther(resumed, request, response)
     }
     if (isStep) response.appendHeader('set-cookie', this.#mark(request))
-    if (path === routes.token && request.method === 'POST')
-      return this.#handle(await this.#withOwnNames(request), response)
+    if (path === routes.token && request.method === 'POST') return this.#giveTokens(request, response)
     if (path !== routes.registration) return this.#handle(request, response)
     allowAnyPage(request, response)
     if (response.writableEnded) return
@@ -435,6 +450,18 @@ export class AuthorizationServer {
     const asked = params.getAll('resource')
     params.delete('resource')
     for (const one of asked) params.append('resource', isOurs(one) ? resource : one)
+  }
+
+  /** Programs read JSON, also where the engine is away before the library has its turn. */
+  async #giveTokens(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const named = await this.#withOwnNames(request).catch((cause: unknown) => {
+      if (!comesBack(cause) && (cause as { readonly status?: unknown }).status !== 503) throw cause
+      this.#report(cause)
+      return undefined
+    })
+    if (named !== undefined) return this.#handle(named, response)
+    allowAnyPage(request, response)
+    sendError(response, 503, { error: 'temporarily_unavailable', error_description: again, wait: 5_000 })
   }
 
   /** A request for tokens with the resource and the scopes as they are called here. */
@@ -918,23 +945,24 @@ export class AuthorizationServer {
     if (ctx.status === 503) ctx.set('retry-after', '5')
   }
 
-  /** A refresh token is used up once all else is done: whoever fails before may try again with it. */
-  async #renew(ctx: KoaContextWithOIDC, next: () => Promise<unknown>): Promise<void> {
+  /** A code, or refresh token, is used up once all else is done: whoever fails before may try again with it. */
+  async #doLast(ctx: KoaContextWithOIDC, next: () => Promise<unknown>): Promise<void> {
     await next()
-    const renew = this.#renewals.get(ctx)
-    if (renew === undefined || ctx.status !== 200) return
+    const act = this.#last.get(ctx)
+    if (act === undefined || ctx.status !== 200) return
     try {
-      await renew()
+      await act()
     } catch (cause) {
       const { OIDCProviderError } = this.#library.errors
-      if (!(cause instanceof OIDCProviderError)) throw cause
-      ctx.status = cause.statusCode
-      ctx.body = { error: cause.error, error_description: cause.error_description }
+      const told = cause instanceof OIDCProviderError ? cause : undefined
+      ctx.status = told?.statusCode ?? 500
+      ctx.body = { error: told?.error ?? 'server_error', error_description: told?.error_description }
+      if (told === undefined) this.#fail(ctx, cause)
     }
   }
 
   /** An engine that is away where the library does not ask it itself. */
-  #fail(ctx: KoaContextWithOIDC, cause: Error): void {
+  #fail(ctx: KoaContextWithOIDC, cause: unknown): void {
     this.#report(cause)
     if (!comesBack(cause) || ctx.type !== 'application/json') return
     ctx.status = 503
@@ -1117,20 +1145,19 @@ export class AuthorizationServer {
       ({ oidc }) => oidc.result?.consent === undefined && isOfProgram(String(oidc.params?.redirect_uri)),
     )
     policy.get('consent')?.checks.add(isProgram)
-    const kept = {
+    const kept: AdapterInput = {
+      atLast: (act) => void this.#last.set(this.#library.default.ctx as object, act),
       values: this.#values,
       world: this.#world,
       usedAlready: () => new errors.InvalidGrant('it was used already'),
       unavailable: () => this.#unavailable(),
     }
-    const ids = this.#refreshIds
-    const atLast = (renew: () => Promise<void>): void => {
-      this.#renewals.set(this.#library.default.ctx as object, renew)
-    }
     const secure = issuer.startsWith('https:')
     return {
       adapter: (kind: string) =>
-        kind === 'RefreshToken' ? new RefreshChains({ ...kept, ids, atLast }) : new ValueAdapter(kind, kept),
+        kind === 'RefreshToken'
+          ? new RefreshChains({ ...kept, ids: this.#tokenIds })
+          : new ValueAdapter(kind, kept),
       clientDefaults: {
         // programs of a user, which listen on any port of this machine; so are those that do not say what they are
         application_type: 'native',
@@ -1245,7 +1272,7 @@ export class AuthorizationServer {
         if (token === undefined || grant === undefined) throw new errors.InvalidGrant('no grant')
         await this.#checkRenewal(token, grant)
         // while the one before it is good, too; the first one has none
-        return !token.rotations || this.#world.date() - (token.iat ?? 0) * 1_000 >= overlap
+        return !token.rotations || this.#world.date() - (token.iat ?? 0) * 1_000 >= shortestUse
       },
       routes,
       // all of them are the resource's
@@ -1275,6 +1302,10 @@ const again = 'try again in a few seconds'
 /** What may be there again in a moment, as an engine is. */
 function comesBack(cause: unknown): boolean {
   return cause instanceof TransportError && cause.retryable && cause.code !== 'CLIENT_LIMIT'
+}
+
+interface NamedToken {
+  generateTokenId(): string
 }
 
 interface GrantedToken {
@@ -1373,9 +1404,23 @@ function nameOf(client: Client): string {
 }
 
 function tooMany(response: ServerResponse, wait: number): void {
-  const body = JSON.stringify({ error: 'temporarily_unavailable', error_description: 'too many requests' })
-  response.writeHead(429, {
+  sendError(response, 429, {
+    error: 'temporarily_unavailable',
+    error_description: 'too many requests',
+    wait,
+  })
+}
+
+/** `wait`: the ms after which it may be tried again. */
+function sendError(
+  response: ServerResponse,
+  status: number,
+  { wait, ...error }: { readonly error: string; readonly error_description: string; readonly wait: number },
+): void {
+  const body = JSON.stringify(error)
+  response.writeHead(status, {
     'retry-after': String(Math.ceil(wait / 1_000)),
+    'cache-control': 'no-store',
     'content-type': 'application/json',
     'content-length': String(body.length),
   })

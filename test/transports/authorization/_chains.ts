@@ -2,8 +2,8 @@ import { systemWorld } from 'caduceus/runtime'
 import { TransportError } from 'caduceus/transports'
 import type { AdapterPayload } from 'oidc-provider'
 import { ValueAdapter } from '../../../transports/authorization/adapter.js'
-import { overlap, RefreshChains } from '../../../transports/authorization/refresh-chains.js'
-import { type RefreshId, RefreshIds } from '../../../transports/authorization/refresh-ids.js'
+import { RefreshChains, shortestUse } from '../../../transports/authorization/refresh-chains.js'
+import { type RefreshId, TokenIds } from '../../../transports/authorization/token-ids.js'
 import type { Values } from '../../../transports/contract/values.js'
 import { keptValues } from './_values.js'
 
@@ -37,8 +37,12 @@ export async function grantOfNodes(turn: () => Promise<void> = async () => {}) {
     get: (key) => behind(() => quick.get(key)),
     set: (...given) => behind(() => quick.set(...given)),
   }
-  const errors = { usedAlready: () => refusal('gone on'), unavailable: () => refusal('away') }
-  const ids = new RefreshIds('key', systemWorld)
+  const errors = {
+    usedAlready: () => refusal('gone on'),
+    unavailable: () => refusal('away'),
+    atLast: () => {},
+  }
+  const ids = new TokenIds('key', systemWorld)
   await new ValueAdapter('Grant', { values: quick, world: systemWorld, ...errors }).upsert(
     'g',
     { kind: 'Grant' } as AdapterPayload,
@@ -51,10 +55,10 @@ export async function grantOfNodes(turn: () => Promise<void> = async () => {}) {
     const seconds = (): number => Math.floor(date() / 1_000)
     const world = { ...systemWorld, date, setTimeout: (fn: () => void) => systemWorld.setTimeout(fn, 0) }
     const open = (atLast: (renew: () => Promise<void>) => void): RefreshChains =>
-      new RefreshChains({ values, world, ids, atLast, ...errors })
+      new RefreshChains({ ...errors, values, world, ids, atLast })
     const chains = open(() => {})
     const save = async ({ chain, rotations }: RefreshId): Promise<string> => {
-      const token = ids.make({ chain, rotations })
+      const token = ids.refreshToken({ chain, rotations })
       const own = {
         kind: 'RefreshToken',
         grantId: 'g',
@@ -81,7 +85,7 @@ export async function grantOfNodes(turn: () => Promise<void> = async () => {}) {
           throw refusal('used')
         }
         const { rotations = 0, iat = 0, nonce = '' } = found
-        if (rotations > 0 && date() - iat * 1_000 < overlap) return token
+        if (rotations > 0 && date() - iat * 1_000 < shortestUse) return token
         await chains.consume()
         return save({ chain: nonce, rotations: rotations + 1 })
       },

@@ -74,9 +74,9 @@ test('who renews while the engine is away is told, and tries again with that tok
   const { form } = await codeOf(await register())
   let { body } = await token(form)
   for (let at = 0, isOver = false; !isOver; at += 1) {
-    const own = { grant_type: 'refresh_token', refresh_token: body.refresh_token ?? '' }
+    const own = { grant_type: 'refresh_token', refresh_token: body.refresh_token ?? '', scope: 'mcp' }
     const renew = () => token({ ...own, client_id: form.client_id })
-    time.ms += 31_000
+    time.ms += 42_000
     const wasAway = awayAfter(engine, at)
     let answer = await renew()
     engine.before = async () => {}
@@ -92,6 +92,41 @@ test('who renews while the engine is away is told, and tries again with that tok
     body = answer.body
     assert.is(await status(body.access_token), 400, `${at}`)
   }
+})
+
+test('who exchanges a code while the engine is away tries again, and ends nothing', async (t) => {
+  const { register, begin, token, status, engine } = await watched(t)
+  const redirect = { redirect_uri: 'https://web.example/cb' }
+  const client = await register({ application_type: 'web', redirect_uris: [redirect.redirect_uri] })
+  const browser = new Browser()
+  const isThere = ({ href }: URL): boolean => href.startsWith(redirect.redirect_uri)
+  // a client on the web is let in once: its windows share a grant
+  const windowOf = async (): Promise<Json> => {
+    const { url, verifier } = begin(client, redirect)
+    const page = await browser.open(url, isThere)
+    const last = isThere(page.url) ? page : await browser.press(page, 'allow', isThere)
+    const code = last.url.searchParams.get('code') ?? ''
+    const own = { grant_type: 'authorization_code', client_id: client.client_id ?? '', ...redirect }
+    return { ...own, code, code_verifier: verifier }
+  }
+  const { body: other } = await token(await windowOf())
+  for (let at = 0, isOver = false; !isOver; at += 1) {
+    const form = await windowOf()
+    const wasAway = awayAfter(engine, at)
+    let answer = await token(form)
+    engine.before = async () => {}
+    isOver = !wasAway()
+    if (!isOver) {
+      assert.equal([answer.status, answer.headers.get('retry-after')], [503, '5'], `${at}`)
+      answer = await token(form)
+    }
+    assert.is(answer.status, 200, `${at}`)
+    assert.is(await status(answer.body.access_token), 400, `${at}`)
+    assert.is(await status(other.access_token), 400, `${at}`)
+    // and used once more it is a stolen one
+    if (isOver) assert.is((await token(form)).body.error, 'invalid_grant')
+  }
+  assert.is(await status(other.access_token), 401)
 })
 
 test('who renews while `allow` cannot say is told, and tries again with that token', async (t) => {

@@ -2,7 +2,7 @@
 import { systemWorld } from 'caduceus/runtime'
 import * as assert from 'uvu/assert'
 import { endGrant } from '../../../transports/authorization/adapter.js'
-import { RefreshIds } from '../../../transports/authorization/refresh-ids.js'
+import { makingRoom, TokenIds } from '../../../transports/authorization/token-ids.js'
 import { suite } from '../../support/suite.js'
 import { away, grantOfNodes, refusedAs } from './_chains.js'
 
@@ -44,7 +44,7 @@ test('the token before the current one is good for 30 s, and ends the grant then
   }
 })
 
-test('a token made within the last 30 s stays, so that the one before it is good', async () => {
+test('a token made within the last 40 s stays, so that the one before it is good', async () => {
   const { node, time } = await grantOfNodes()
   const { begin, renew } = node()
   const first = await begin()
@@ -53,7 +53,9 @@ test('a token made within the last 30 s stays, so that the one before it is good
   time.ms += 29_000
   assert.is(await renew(second), second)
   assert.is(await renew(first), second)
-  time.ms += 1_000
+  time.ms += 10_000
+  assert.is(await renew(second), second)
+  time.ms += 2_000
   assert.is.not(await renew(second), second)
 })
 
@@ -162,6 +164,69 @@ test('a renewal asks the engine seven times, also in a full grant, beside many o
   assert.ok(asked.times <= 384 * 7, `${asked.times}`)
 })
 
+test('windows that renew early, at nodes whose clocks differ by 10 s, go on', async () => {
+  for (const skews of [
+    [0, -10_000],
+    [0, 10_000],
+    [-5_000, 5_000],
+    [5_000, -5_000],
+  ] as const)
+    for (let gap = 0; gap < 60_000; gap += 1_000) {
+      const { node, time, isThere } = await grantOfNodes()
+      const [one, other] = skews.map((skew) => node(skew))
+      const first = (await one?.begin()) ?? ''
+      time.ms += hour
+      // two windows that renew again early, each at a node of its own
+      let [left, right] = [await one?.renew(first), await other?.renew(first)]
+      for (let round = 0; round < 5; round += 1) {
+        time.ms += gap
+        left = await one?.renew(left ?? '')
+        time.ms += 1_000
+        right = await other?.renew(right ?? '')
+      }
+      assert.ok(isThere(), `${skews} ${gap}`)
+    }
+})
+
+test('an access token makes room in its own renewal first, then in its own chain', () => {
+  const ids = new TokenIds('key', systemWorld)
+  const [own, other] = [ids.newChain(), ids.newChain()]
+  const token = (chain: string, rotations: number, scope = ''): string =>
+    ids.accessToken({ chain, rotations }, 0, [scope])
+  // those of one renewal are one, whatever the order of their scopes
+  assert.is(
+    ids.accessToken({ chain: own, rotations: 1 }, 0, ['a', 'b']),
+    ids.accessToken({ chain: own, rotations: 1 }, 0, ['b', 'a']),
+  )
+  const ofOwner = token(own, 1)
+  const ofThief = Array.from({ length: 20 }, (_, n) => token(own, 2, `${n}`))
+  let given: readonly string[] = ['with the code', token(other, 1), ofOwner]
+  for (const next of ofThief) {
+    const gone = makingRoom(given, next, 128)
+    given = [...given.filter((one) => !gone.includes(one)), next]
+  }
+  assert.equal(given, ['with the code', token(other, 1), ofOwner, ...ofThief.slice(-8)])
+  assert.equal(makingRoom(given, token(own, 3), given.length), [ofOwner])
+  assert.equal(makingRoom(given, token(other, 2), given.length), [token(other, 1)])
+  assert.equal(makingRoom(given, 'another with a code', given.length), ['with the code'])
+  assert.equal(makingRoom(given, token(ids.newChain(), 1), given.length + 1), [])
+})
+
+test('a chain that this node cannot read takes its room, and stays', async () => {
+  const { node, values, ids, texts } = await grantOfNodes()
+  const { begin } = node()
+  const all: string[] = []
+  for (let n = 0; n < 128; n += 1) all.push(await begin())
+  const keyOf = (token = '') => `RefreshToken ${ids.read(token)?.chain}`
+  const [first, second] = all
+  const was = await values.get(keyOf(first))
+  await values.set(keyOf(first), '', { ttl: hour, was })
+  await begin()
+  assert.is((await values.get(keyOf(first)))?.text, '')
+  assert.is(await values.get(keyOf(second)), undefined)
+  assert.is(texts('RefreshToken ').length, 128)
+})
+
 test('a made-up token ends nothing', async () => {
   const { node, ids, isThere } = await grantOfNodes()
   const { begin, chains } = node()
@@ -174,11 +239,11 @@ test('a made-up token ends nothing', async () => {
     `${real}x`,
     real.replace(/^./, (letter) => (letter === 'a' ? 'b' : 'a')),
     real.replace('.0.', '.1.'),
-    new RefreshIds('other key', systemWorld).make({ chain, rotations: 0 }),
+    new TokenIds('other key', systemWorld).refreshToken({ chain, rotations: 0 }),
   ]
   for (const token of forged) assert.is(await chains.find(token), undefined, token)
   // one that was made here, and whose chain is no more
-  assert.is(await chains.find(ids.make({ chain: ids.newChain(), rotations: 0 })), undefined)
+  assert.is(await chains.find(ids.refreshToken({ chain: ids.newChain(), rotations: 0 })), undefined)
   assert.ok(isThere())
 })
 

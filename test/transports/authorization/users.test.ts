@@ -9,6 +9,7 @@ import type { AdapterPayload } from 'oidc-provider'
 import {
   clientKey,
   documentKey,
+  endGrant,
   unusedClient,
   usedClient,
   ValueAdapter,
@@ -236,24 +237,33 @@ async function slowGrant() {
   const { kept, valuesOf } = shared()
   const fail = (): Error => new Error('refused')
   const values = valuesOf(() => new Promise((resolve) => setImmediate(resolve)))
-  const parts = { values, world: systemWorld, usedAlready: fail, unavailable: fail }
+  const parts = { values, world: systemWorld, usedAlready: fail, unavailable: fail, atLast: () => {} }
   await new ValueAdapter('Grant', parts).upsert('g', { kind: 'Grant' } as AdapterPayload, 86_400)
   return { kept, parts }
 }
 
-test('100 access tokens of one grant at one moment are all given', async () => {
+test('200 access tokens of one grant at one moment are all given', async () => {
   const { kept, parts } = await slowGrant()
   const tokens = new ValueAdapter('AccessToken', parts)
   const payload = { kind: 'AccessToken', grantId: 'g' } as AdapterPayload
-  await Promise.all(Array.from({ length: 100 }, (_, n) => tokens.upsert(`token ${n}`, payload, 3_600)))
-  assert.is([...kept.keys()].filter((key) => key.startsWith('AccessToken ')).length, 64)
+  await Promise.all(Array.from({ length: 200 }, (_, n) => tokens.upsert(`token ${n}`, payload, 3_600)))
+  assert.is([...kept.keys()].filter((key) => key.startsWith('AccessToken ')).length, 128)
+})
+
+test('of a grant that ends while access tokens of it are made nothing is left', async () => {
+  const { kept, parts } = await slowGrant()
+  const tokens = new ValueAdapter('AccessToken', parts)
+  const payload = { kind: 'AccessToken', grantId: 'g' } as AdapterPayload
+  const making = Array.from({ length: 16 }, (_, n) => tokens.upsert(`token ${n}`, payload, 3_600))
+  await Promise.all([...making.map((one) => one.catch(() => {})), endGrant(parts.values, systemWorld, 'g')])
+  assert.equal([...kept.keys()], [])
 })
 
 test('a browser that signs in again takes no place of another one', async () => {
   const { values, at } = keptValues(() => 0)
   const never = (): Error => new Error('never')
   const world = { ...systemWorld, date: () => 0 }
-  const parts = { values, world, usedAlready: never, unavailable: never }
+  const parts = { values, world, usedAlready: never, unavailable: never, atLast: () => {} }
   const browsers = new ValueAdapter('Session', parts)
   const keep = (id: string) =>
     browsers.upsert(id, { kind: 'Session', accountId: 'ada', uid: `uid ${id}` } as AdapterPayload, 3_600)
@@ -280,7 +290,7 @@ test('who goes on from a step is not refused for another click noted meanwhile',
     },
   }
   const refused = (): Error => new Error('refused')
-  const parts = { world: systemWorld, usedAlready: refused, unavailable: refused }
+  const parts = { world: systemWorld, usedAlready: refused, unavailable: refused, atLast: () => {} }
   const [one, other] = [seen, values].map(
     (each) => new ValueAdapter('Interaction', { ...parts, values: each }),
   )
@@ -301,7 +311,7 @@ test('the record of a browser has the clients that were let in alone', async () 
     world: systemWorld,
     usedAlready: never,
     unavailable: never,
-    grantOf: () => undefined,
+    atLast: () => {},
   }
   const others = Array.from({ length: 100 }, (_, at) => [`https://client.example/${at}`, {}])
   const authorizations = { ...Object.fromEntries(others), mine: { sid: '1', grantId: 'g' } }

@@ -1,0 +1,86 @@
+import { createHash, createHmac } from 'node:crypto'
+import type { World } from '../../runtime/time/world.js'
+import { isSame } from './browser.js'
+
+const secretBytes = 32
+/** Characters of what shows that a token was made here, and of what tells chains of one grant apart: 16 bytes. */
+const sealLength = 22
+
+/** Of which chain of renewals a refresh token is, and how often that was renewed before. */
+export interface RefreshId {
+  readonly chain: string
+  readonly rotations: number
+}
+
+/**
+ * Refresh tokens say of which chain they are, and which one of it; so do the access tokens of a renewal. Nobody
+ * else can make one, and whoever has one cannot make the next: it depends on the chain alone, so all who renew at
+ * once get the same.
+ */
+export class TokenIds {
+  readonly #key: string
+  readonly #world: Pick<World, 'randomBytes'>
+
+  constructor(key: string, world: Pick<World, 'randomBytes'>) {
+    this.#key = key
+    this.#world = world
+  }
+
+  newChain(): string {
+    return this.#world.randomBytes(secretBytes).toString('base64url')
+  }
+
+  refreshToken({ chain, rotations }: RefreshId): string {
+    const said = `${chain}.${rotations.toString(36)}`
+    return `${said}.${this.#sealOf(said)}`
+  }
+
+  /** Undefined for a refresh token that was made up. */
+  read(token: string): RefreshId | undefined {
+    const [, said = '', chain = '', rotations = '', seal = ''] =
+      /^(([\w-]+)\.([\da-z]+))\.([\w-]+)$/.exec(token) ?? []
+    if (!isSame(seal, this.#sealOf(said))) return undefined
+    return { chain, rotations: Number.parseInt(rotations, 36) }
+  }
+
+  /** The one that comes with this refresh token, for these scopes; `at` is the same for a while. */
+  accessToken({ chain, rotations }: RefreshId, at: number, scopes: readonly string[]): string {
+    const own = createHash('sha256').update(chain).digest('base64url').slice(0, sealLength)
+    const said = `${own}.${rotations.toString(36)}`
+    return `${said}.${this.#macOf(`access token ${chain} ${said} ${at} ${[...scopes].sort().join(' ')}`)}`
+  }
+
+  #sealOf(said: string): string {
+    return this.#macOf(`refresh token ${said}`).slice(0, sealLength)
+  }
+
+  #macOf(text: string): string {
+    return createHmac('sha256', this.#key).update(`caduceus ${text}`).digest('base64url')
+  }
+}
+
+/** Access tokens of one renewal, which differ in their scopes, or in when they were asked for. */
+const mostOfRenewal = 8
+
+/**
+ * Which access tokens of a grant make room for another one, of those that were given, oldest first: `most` stay.
+ * Those of the same renewal go first, then those of the same chain, so that nobody pushes out what others have.
+ */
+export function makingRoom(given: readonly string[], next: string, most: number): readonly string[] {
+  const { chain, renewal } = groupsOf(next)
+  const sameRenewal = given.filter((one) => renewal !== undefined && groupsOf(one).renewal === renewal)
+  const gone = sameRenewal.slice(0, -(mostOfRenewal - 1))
+  const left = given.filter((one) => !gone.includes(one))
+  if (left.length < most) return gone
+  const sameChain = left.find((one) => chain !== undefined && groupsOf(one).chain === chain)
+  return [...gone, sameChain ?? left[0] ?? '']
+}
+
+/** Of which chain, and renewal, an access token is; of neither, where it came with a code. */
+function groupsOf(token: string): {
+  readonly chain?: string | undefined
+  readonly renewal?: string | undefined
+} {
+  const [, renewal, chain] = /^(([\w-]+)\.[\da-z]+)\./.exec(token) ?? []
+  return { chain, renewal }
+}
