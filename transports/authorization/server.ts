@@ -266,12 +266,12 @@ export class AuthorizationServer {
     const at = (): number => Math.floor(this.#world.date() / lasts)
     Object.assign(AccessToken.prototype, {
       // those of one renewal are one: none of them pushes out another
-      generateTokenId(this: NamedToken & { readonly scope?: string | undefined }) {
+      generateTokenId(this: NamedToken) {
         const { nonce: chain, rotations = 0 } = library.ctx?.oidc.entities.RefreshToken ?? {}
         // asked in any case: it notes the format
         const own = random.call(this)
         if (chain === undefined) return own
-        return ids.accessToken({ chain, rotations }, at(), this.scope?.split(' ') ?? [])
+        return ids.accessToken({ chain, rotations }, { at: at(), scope: this.scope, jkt: this.jkt })
       },
     })
   }
@@ -1305,6 +1305,8 @@ function comesBack(cause: unknown): boolean {
 }
 
 interface NamedToken {
+  readonly scope?: string | undefined
+  readonly jkt?: string | undefined
   generateTokenId(): string
 }
 

@@ -12,6 +12,15 @@ export interface RefreshId {
   readonly rotations: number
 }
 
+/** What tells access tokens of one renewal apart. */
+interface AccessKind {
+  /** The same for a while. */
+  readonly at: number
+  readonly scope?: string | undefined
+  /** Of the key that it is bound to. */
+  readonly jkt?: string | undefined
+}
+
 /**
  * Refresh tokens say of which chain they are, and which one of it; so do the access tokens of a renewal. Nobody
  * else can make one, and whoever has one cannot make the next: it depends on the chain alone, so all who renew at
@@ -43,11 +52,12 @@ export class TokenIds {
     return { chain, rotations: Number.parseInt(rotations, 36) }
   }
 
-  /** The one that comes with this refresh token, for these scopes; `at` is the same for a while. */
-  accessToken({ chain, rotations }: RefreshId, at: number, scopes: readonly string[]): string {
+  /** The one that comes with this refresh token and is like that. */
+  accessToken({ chain, rotations }: RefreshId, { at, scope = '', jkt = '' }: AccessKind): string {
     const own = createHash('sha256').update(chain).digest('base64url').slice(0, sealLength)
     const said = `${own}.${rotations.toString(36)}`
-    return `${said}.${this.#macOf(`access token ${chain} ${said} ${at} ${[...scopes].sort().join(' ')}`)}`
+    const kind = JSON.stringify([at, jkt, scope.split(' ').sort()])
+    return `${said}.${this.#macOf(`access token ${chain} ${said} ${kind}`)}`
   }
 
   #sealOf(said: string): string {
@@ -59,7 +69,7 @@ export class TokenIds {
   }
 }
 
-/** Access tokens of one renewal, which differ in their scopes, or in when they were asked for. */
+/** Access tokens of one renewal, which differ in their scopes, key or time. */
 const mostOfRenewal = 8
 
 /**

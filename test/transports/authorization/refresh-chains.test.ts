@@ -192,12 +192,12 @@ test('an access token makes room in its own renewal first, then in its own chain
   const ids = new TokenIds('key', systemWorld)
   const [own, other] = [ids.newChain(), ids.newChain()]
   const token = (chain: string, rotations: number, scope = ''): string =>
-    ids.accessToken({ chain, rotations }, 0, [scope])
+    ids.accessToken({ chain, rotations }, { at: 0, scope })
   // those of one renewal are one, whatever the order of their scopes
-  assert.is(
-    ids.accessToken({ chain: own, rotations: 1 }, 0, ['a', 'b']),
-    ids.accessToken({ chain: own, rotations: 1 }, 0, ['b', 'a']),
-  )
+  const kinds = [{ scope: 'a b' }, { scope: 'b a' }, { scope: 'ab' }, { jkt: 'a b' }, { at: 1, scope: 'a b' }]
+  const all = kinds.map((kind) => ids.accessToken({ chain: own, rotations: 1 }, { at: 0, ...kind }))
+  assert.is(all[0], all[1])
+  assert.is(new Set(all).size, 4)
   const ofOwner = token(own, 1)
   const ofThief = Array.from({ length: 20 }, (_, n) => token(own, 2, `${n}`))
   let given: readonly string[] = ['with the code', token(other, 1), ofOwner]
