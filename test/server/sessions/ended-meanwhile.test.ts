@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { normal } from 'caduceus/runtime'
+import { normal, resume, suspend } from 'caduceus/runtime'
 import { defineTool, records, type Server, type SessionRecord, type SessionStore } from 'caduceus/server'
 import type { SessionRef } from '../../../server/sessions/session-actor.js'
 import { suite } from '../../support/suite.js'
@@ -136,6 +136,22 @@ for (const method of ['DELETE', 'GET'] as const)
       assert.is(status, expected)
       await body?.cancel()
     })
+
+test('a session for which too much waits is told to be busy, and serves again', async (t) => {
+  const server = await startTestServer(t, [count])
+  const client = await new RawClient(t, server.url).open()
+  const ref = server.registry.whereis(`test/session ${client.sessionId}`) as SessionRef
+  await suspend(ref)
+  for (let n = 0; n < 10_000; n += 1) ref.cast('missed')
+  for (const method of ['GET', 'DELETE']) {
+    const headers = { ...client.headers(), accept: 'text/event-stream' }
+    const { status, headers: told } = await client.send(method, undefined, headers)
+    assert.equal([status, told['retry-after']], [503, '1'], method)
+  }
+  assert.is((await client.tell('notifications/initialized')).status, 503)
+  await resume(ref)
+  assert.is(await client.text('count'), '1')
+})
 
 test('an ended session is not restored by a later save', async (t) => {
   const kept = new Map<string, SessionRecord>()

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { modernStatusOf } from '../../../protocol/stateless/era.js'
 import { ProtocolError } from '../../../protocol/wire/errors.js'
 import { haveHandshake, isModernRevision } from '../../../protocol/dialects/versions.js'
-import { messageOf } from '../../../runtime/base/errors.js'
+import { messageOf, RuntimeError } from '../../../runtime/base/errors.js'
 import { admitKnown, denialOf, identify } from '../../auth/authenticate.js'
 import type { AuthSettings } from '../../auth/options.js'
 import { isWatched, TokenWatch } from '../../auth/token-watch.js'
@@ -282,6 +282,8 @@ function refusalOf(error: unknown, { requestId }: Pick<HttpExchange, 'requestId'
   if (error instanceof HttpRefusal) return error
   const denial = denialOf(error)
   if (denial !== undefined) return new HttpRefusal(denial.status, denial.message, denial.headers)
+  // an actor that has too much to do, or has ended: it may be asked once more
+  if (error instanceof RuntimeError && error.retryable) return unavailable(requestId, notNow)
   if (!(error instanceof TransportError)) return undefined
   const { code, message } = error
   if (code === 'SESSION_NOT_FOUND') return new HttpRefusal(404, 'Session not found')
