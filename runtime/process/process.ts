@@ -543,7 +543,10 @@ export class ProcessRef {
 
 export function processOf(ref: ProcessRef): Process {
   if (ref instanceof ProcessRef) return ProcessRef.reveal(ref)
-  throw optionError('ref', `expected a reference to a process, got ${show(ref)}`)
+  // also of a registry: it finds whoever has the name when a message is sent
+  const isName = typeof ref === 'string' || typeof (ref as { name?: unknown } | undefined)?.name === 'string'
+  const hint = isName ? ': ctx.registry.whereis(name) is who has a name now' : ''
+  throw optionError('ref', `expected a reference to a process, got ${show(ref)}${hint}`)
 }
 
 /** Throws ACTOR_DEAD, and counts it, in the scope of a dead incarnation. */

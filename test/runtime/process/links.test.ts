@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { crash, defineActor, kill, killed, noproc, normal, shutdown } from 'caduceus/runtime'
+import { crash, defineActor, kill, killed, noproc, normal, Registry, shutdown } from 'caduceus/runtime'
 import { processOf } from '../../../runtime/process/ref.js'
 import { suite } from '../../support/suite.js'
 import { ended, Notes, startHost, thrown, turn } from '../_actors.js'
@@ -187,6 +187,10 @@ test('a wrong reference is refused with what was given', async (t) => {
     () => host.ctx.exit(wrong, kill),
   ]) {
     assert.is(thrown(use, 'BAD_OPTION').message, message)
+  }
+  for (const name of ['x', new Registry().named('x')]) {
+    const told = thrown(() => host.ctx.link(name as never), 'BAD_OPTION').message
+    assert.match(told, /^expected a reference to a process, got .*: ctx\.registry\.whereis\(name\)/)
   }
 })
 
