@@ -20,6 +20,9 @@ const proofSkew = 300_000
 /** Access tokens of one grant, and browsers of one account: the oldest makes room. */
 const mostOf: Readonly<Record<string, number>> = { AccessToken: 128, Session: 100 }
 
+/** Milliseconds after which a code may be taken again whose exchange came to nothing, and could not say so. */
+const exchangeTime = 4_000
+
 /** The errors for what a client did, or has to do again. */
 export interface KeptErrors {
   /** For a code or token that was used before. */
@@ -31,8 +34,19 @@ export interface KeptErrors {
 export interface AdapterInput extends KeptErrors {
   readonly values: Values
   readonly world: World
-  /** Begins what is done last of a request for tokens: what fails before it can be tried again as it was. */
-  readonly atLast: (act: () => Promise<void>) => void
+  /** Keeps what is done last of a request for tokens: what fails before it can be tried again as it was. */
+  readonly atLast: (last: LastStep) => void
+}
+
+/** `undo` instead of `act` where the request has failed. */
+export interface LastStep {
+  act(): Promise<void>
+  undo?(): Promise<void>
+}
+
+/** A code that is being exchanged: by which request, and since when, in ms since 1970. */
+interface TakenCode extends AdapterPayload {
+  readonly taken?: { readonly by: string; readonly at: number } | undefined
 }
 
 /** The records of one kind, as `oidc-provider` keeps them: under their ids, in the engine of the server. */
@@ -93,18 +107,23 @@ export class ValueAdapter implements Adapter {
   async #bound(owner: string, id: string, ttl: number): Promise<void> {
     const key = listKey(this.#kind, owner)
     let isNew = true
+    let isFull = false
     const isListed = await tryInTurn(this.#world, async () => {
       const was = await this.#values.get(key)
       const known = readIds(was)
       // a session is kept again
       const others = known.filter((one) => one !== id)
       isNew = others.length === known.length
+      // of those that renew at once
+      if (this.#kind === 'AccessToken' && known.at(-1) === id) return true
       const most = mostOf[this.#kind] ?? 0
       const there = others.length < most ? others : await this.#there(others)
       const gone =
         this.#kind === 'AccessToken'
           ? makingRoom(there, id, most)
           : there.slice(0, Math.max(0, there.length + 1 - most))
+      isFull = gone === undefined
+      if (gone === undefined) return true
       const stay = there.filter((one) => !gone.includes(one))
       if (!(await this.#values.set(key, JSON.stringify([...stay, id]), { ttl, was }))) return false
       for (const one of gone) await this.#forget(one)
@@ -112,7 +131,7 @@ export class ValueAdapter implements Adapter {
     })
     // who ends the grant meanwhile has not seen it in the list
     const isOver = this.#kind !== 'Session' && (await this.#values.get(grantKey(owner))) === undefined
-    if (isListed && !isOver) return
+    if (isListed && !isFull && !isOver) return
     if (isNew) await this.#forget(id)
     if (!isOver) throw this.#errors.unavailable()
     await put(this.#values, this.#world, key, undefined, 1)
@@ -153,21 +172,58 @@ export class ValueAdapter implements Adapter {
     return undefined
   }
 
-  /** Of all that consume at once, on any node, one does. */
+  /**
+   * A code is taken at first, and used up at last: of all that come with it at once, on any node, one does. Who
+   * comes beside it may be a thief: the grant ends. Where taking it came to nothing it is given back, or may be
+   * taken again after a while.
+   */
   async consume(id: string): Promise<void> {
-    this.#atLast(() => this.#consume(id))
+    const by = this.#world.id()
+    await this.#asked(() => this.#take(id, by))
+    this.#atLast({
+      act: () => this.#asked(() => this.#useUp(id, by)),
+      undo: () => this.#asked(() => this.#giveBack(id, by)),
+    })
   }
 
-  #consume(id: string): Promise<void> {
-    return this.#asked(async () => {
-      const found = await this.#find(id)
-      if (found === undefined || found.payload.consumed !== undefined) throw this.#errors.usedAlready()
-      const { payload, was } = found
-      const now = Math.floor(this.#world.date() / 1_000)
-      const ttl = Math.max(1, (payload.exp ?? now) - now) * 1_000
-      const text = JSON.stringify({ ...payload, consumed: now })
-      if (!(await this.#values.set(this.#keyOf(id), text, { ttl, was }))) throw this.#errors.usedAlready()
-    })
+  async #take(id: string, by: string): Promise<void> {
+    const { payload, was } = await this.#code(id)
+    const { taken } = payload as TakenCode
+    const isTaken = taken !== undefined && this.#world.date() < taken.at + exchangeTime
+    const next = { ...payload, taken: { by, at: this.#world.date() } }
+    if (isTaken || !(await this.#change(id, next, was))) await this.#usedTwice(payload)
+  }
+
+  async #useUp(id: string, by: string): Promise<void> {
+    const { payload, was } = await this.#code(id)
+    const next = { ...payload, consumed: Math.floor(this.#world.date() / 1_000) }
+    const isOwn = (payload as TakenCode).taken?.by === by
+    if (!isOwn || !(await this.#change(id, next, was))) await this.#usedTwice(payload)
+  }
+
+  async #giveBack(id: string, by: string): Promise<void> {
+    const found = await this.#find(id)
+    const { taken, ...payload } = (found?.payload ?? {}) as TakenCode
+    if (found !== undefined && taken?.by === by) await this.#change(id, payload as AdapterPayload, found.was)
+  }
+
+  async #code(id: string): Promise<{ readonly payload: AdapterPayload; readonly was: KeptValue }> {
+    const found = await this.#find(id)
+    if (found === undefined) throw this.#errors.usedAlready()
+    if (found.payload.consumed !== undefined) await this.#usedTwice(found.payload)
+    return found
+  }
+
+  async #change(id: string, payload: AdapterPayload, was: KeptValue): Promise<boolean> {
+    const now = Math.floor(this.#world.date() / 1_000)
+    const ttl = Math.max(1, (payload.exp ?? now) - now) * 1_000
+    return this.#values.set(this.#keyOf(id), JSON.stringify(payload), { ttl, was })
+  }
+
+  /** RFC 6749, section 4.1.2: what was given for it ends. */
+  async #usedTwice({ grantId }: AdapterPayload): Promise<never> {
+    if (grantId !== undefined) await endGrant(this.#values, this.#world, grantId)
+    throw this.#errors.usedAlready()
   }
 
   destroy(id: string): Promise<void> {

@@ -43,6 +43,7 @@ import {
   lastDocumentKey,
   endGrant,
   isDocument,
+  type LastStep,
   put,
   takeOnce,
   usedClient,
@@ -204,7 +205,7 @@ export class AuthorizationServer {
   /** Requests of clients whose keys could not be fetched. */
   readonly #withoutKeys = new WeakSet<object>()
   /** What is left to do of requests for tokens. */
-  readonly #last = new WeakMap<object, () => Promise<void>>()
+  readonly #last = new WeakMap<object, LastStep>()
   /** Documents that were read last, by address. */
   readonly #read = new Map<string, ReadDocument>()
   /** The network of a request. */
@@ -942,22 +943,24 @@ export class AuthorizationServer {
       ctx.body = { error: 'temporarily_unavailable', error_description: 'the keys of the client are away' }
     }
     // soon enough for a refresh token that was used up meanwhile
-    if (ctx.status === 503) ctx.set('retry-after', '5')
+    if (ctx.status === 503 && !ctx.response.get('retry-after')) ctx.set('retry-after', '5')
   }
 
   /** A code, or refresh token, is used up once all else is done: whoever fails before may try again with it. */
   async #doLast(ctx: KoaContextWithOIDC, next: () => Promise<unknown>): Promise<void> {
     await next()
-    const act = this.#last.get(ctx)
-    if (act === undefined || ctx.status !== 200) return
+    const last = this.#last.get(ctx)
+    const undo = async (): Promise<void> => last?.undo?.().catch(() => ctx.set('retry-after', codeAgain))
+    if (ctx.status !== 200) return undo()
     try {
-      await act()
+      await last?.act()
     } catch (cause) {
       const { OIDCProviderError } = this.#library.errors
       const told = cause instanceof OIDCProviderError ? cause : undefined
       ctx.status = told?.statusCode ?? 500
       ctx.body = { error: told?.error ?? 'server_error', error_description: told?.error_description }
       if (told === undefined) this.#fail(ctx, cause)
+      await undo()
     }
   }
 
@@ -1146,7 +1149,7 @@ export class AuthorizationServer {
     )
     policy.get('consent')?.checks.add(isProgram)
     const kept: AdapterInput = {
-      atLast: (act) => void this.#last.set(this.#library.default.ctx as object, act),
+      atLast: (last) => void this.#last.set(this.#library.default.ctx as object, last),
       values: this.#values,
       world: this.#world,
       usedAlready: () => new errors.InvalidGrant('it was used already'),
@@ -1298,6 +1301,8 @@ const signedOut = 'the user has signed out'
 const refusedHere = 'the user has refused'
 const notLetIn = 'this account may not use this server'
 const again = 'try again in a few seconds'
+/** Seconds after which a code that could not be given back is free, also by clocks that differ by 10 s. */
+const codeAgain = '15'
 
 /** What may be there again in a moment, as an engine is. */
 function comesBack(cause: unknown): boolean {

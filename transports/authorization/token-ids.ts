@@ -14,7 +14,7 @@ export interface RefreshId {
 
 /** What tells access tokens of one renewal apart. */
 interface AccessKind {
-  /** The same for a while. */
+  /** The same for a while, at most half of the time that it is good; one more in the next while. */
   readonly at: number
   readonly scope?: string | undefined
   /** Of the key that it is bound to. */
@@ -55,8 +55,8 @@ export class TokenIds {
   /** The one that comes with this refresh token and is like that. */
   accessToken({ chain, rotations }: RefreshId, { at, scope = '', jkt = '' }: AccessKind): string {
     const own = createHash('sha256').update(chain).digest('base64url').slice(0, sealLength)
-    const said = `${own}.${rotations.toString(36)}`
-    const kind = JSON.stringify([at, jkt, scope.split(' ').sort()])
+    const said = `${own}.${rotations.toString(36)}.${at.toString(36)}`
+    const kind = JSON.stringify([jkt, scope.split(' ').sort()])
     return `${said}.${this.#macOf(`access token ${chain} ${said} ${kind}`)}`
   }
 
@@ -74,23 +74,32 @@ const mostOfRenewal = 8
 
 /**
  * Which access tokens of a grant make room for another one, of those that were given, oldest first: `most` stay.
- * Those of the same renewal go first, then those of the same chain, so that nobody pushes out what others have.
+ * Undefined: none, as its renewal has too many. Whoever has a refresh token pushes out none that was given with it
+ * to its owner, nor those of other chains.
  */
-export function makingRoom(given: readonly string[], next: string, most: number): readonly string[] {
-  const { chain, renewal } = groupsOf(next)
-  const sameRenewal = given.filter((one) => renewal !== undefined && groupsOf(one).renewal === renewal)
-  const gone = sameRenewal.slice(0, -(mostOfRenewal - 1))
+export function makingRoom(
+  given: readonly string[],
+  next: string,
+  most: number,
+): readonly string[] | undefined {
+  const { chain, renewal, at } = groupsOf(next)
+  const alike = renewal === undefined ? [] : given.filter((one) => groupsOf(one).renewal === renewal)
+  // the others have ended
+  const live = alike.filter((one) => groupsOf(one).at > at - 3)
+  if (live.length >= mostOfRenewal) return undefined
+  const gone = alike.filter((one) => !live.includes(one))
   const left = given.filter((one) => !gone.includes(one))
   if (left.length < most) return gone
-  const sameChain = left.find((one) => chain !== undefined && groupsOf(one).chain === chain)
-  return [...gone, sameChain ?? left[0] ?? '']
+  const own = left.find((one) => chain !== undefined && groupsOf(one).chain === chain && !live.includes(one))
+  return [...gone, own ?? left[0] ?? '']
 }
 
 /** Of which chain, and renewal, an access token is; of neither, where it came with a code. */
 function groupsOf(token: string): {
   readonly chain?: string | undefined
   readonly renewal?: string | undefined
+  readonly at: number
 } {
-  const [, renewal, chain] = /^(([\w-]+)\.[\da-z]+)\./.exec(token) ?? []
-  return { chain, renewal }
+  const [, renewal, chain, at = '0'] = /^(([\w-]+)\.[\da-z]+)\.([\da-z]+)\./.exec(token) ?? []
+  return { chain, renewal, at: Number.parseInt(at, 36) }
 }

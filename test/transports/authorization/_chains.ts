@@ -1,7 +1,7 @@
 import { systemWorld } from 'caduceus/runtime'
 import { TransportError } from 'caduceus/transports'
 import type { AdapterPayload } from 'oidc-provider'
-import { ValueAdapter } from '../../../transports/authorization/adapter.js'
+import { type AdapterInput, ValueAdapter } from '../../../transports/authorization/adapter.js'
 import { RefreshChains, shortestUse } from '../../../transports/authorization/refresh-chains.js'
 import { type RefreshId, TokenIds } from '../../../transports/authorization/token-ids.js'
 import type { Values } from '../../../transports/contract/values.js'
@@ -54,7 +54,7 @@ export async function grantOfNodes(turn: () => Promise<void> = async () => {}) {
     const date = (): number => time.ms + skew
     const seconds = (): number => Math.floor(date() / 1_000)
     const world = { ...systemWorld, date, setTimeout: (fn: () => void) => systemWorld.setTimeout(fn, 0) }
-    const open = (atLast: (renew: () => Promise<void>) => void): RefreshChains =>
+    const open = (atLast: AdapterInput['atLast']): RefreshChains =>
       new RefreshChains({ ...errors, values, world, ids, atLast })
     const chains = open(() => {})
     const save = async ({ chain, rotations }: RefreshId): Promise<string> => {
@@ -68,8 +68,8 @@ export async function grantOfNodes(turn: () => Promise<void> = async () => {}) {
       }
       let atLast = async (): Promise<void> => {}
       const payload = { ...own, nonce: chain, rotations } as AdapterPayload
-      await open((renew) => {
-        atLast = renew
+      await open(({ act }) => {
+        atLast = act
       }).upsert(token, payload, lifetime)
       await atLast()
       return token

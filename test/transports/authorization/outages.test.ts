@@ -95,7 +95,9 @@ test('who renews while the engine is away is told, and tries again with that tok
 })
 
 test('who exchanges a code while the engine is away tries again, and ends nothing', async (t) => {
-  const { register, begin, token, status, engine } = await watched(t)
+  const time = { ms: 0 }
+  const clock = { ...systemWorld, date: () => Date.now() + time.ms }
+  const { register, begin, token, status, engine } = await watched(t, { clock })
   const redirect = { redirect_uri: 'https://web.example/cb' }
   const client = await register({ application_type: 'web', redirect_uris: [redirect.redirect_uri] })
   const browser = new Browser()
@@ -117,7 +119,8 @@ test('who exchanges a code while the engine is away tries again, and ends nothin
     engine.before = async () => {}
     isOver = !wasAway()
     if (!isOver) {
-      assert.equal([answer.status, answer.headers.get('retry-after')], [503, '5'], `${at}`)
+      assert.is(answer.status, 503, `${at}`)
+      time.ms += Number(answer.headers.get('retry-after')) * 1_000
       answer = await token(form)
     }
     assert.is(answer.status, 200, `${at}`)
@@ -127,6 +130,52 @@ test('who exchanges a code while the engine is away tries again, and ends nothin
     if (isOver) assert.is((await token(form)).body.error, 'invalid_grant')
   }
   assert.is(await status(other.access_token), 401)
+})
+
+test('who exchanges a code while `allow` cannot say tries again at once', async (t) => {
+  let isAway = true
+  const allow = (): boolean => {
+    if (isAway && given) throw new Error('the directory is away')
+    return true
+  }
+  let given = false
+  const { register, codeOf, token } = await watched(t, { allow })
+  const { form } = await codeOf(await register())
+  given = true
+  const told = await token(form)
+  assert.equal([told.status, told.headers.get('retry-after')], [503, '5'])
+  isAway = false
+  assert.is((await token(form)).status, 200)
+})
+
+test('a thief who exchanges a code while its owner does is noticed', async (t) => {
+  let slow = Promise.resolve()
+  const allow = async (): Promise<boolean> => {
+    await slow
+    return true
+  }
+  const { register, codeOf, token, status, engine } = await watched(t, { allow })
+  for (const thiefComes of ['first', 'later'] as const) {
+    const { form } = await codeOf(await register())
+    let goOn = (): void => {}
+    slow = new Promise<void>((resolve) => {
+      goOn = resolve
+    })
+    const taken = new Promise<void>((resolve) => {
+      engine.before = async () => resolve()
+    })
+    const first = token(form)
+    await taken
+    engine.before = async () => {}
+    if (thiefComes === 'later') for (let n = 0; n < 50; n += 1) await new Promise(setImmediate)
+    const second = token(form)
+    await Promise.race([second, new Promise((resolve) => setTimeout(resolve, 500))])
+    goOn()
+    const both = await Promise.all([first, second])
+    for (const { body } of both)
+      if (body.access_token !== undefined) assert.is(await status(body.access_token), 401, thiefComes)
+    slow = Promise.resolve()
+  }
 })
 
 test('who renews while `allow` cannot say is told, and tries again with that token', async (t) => {

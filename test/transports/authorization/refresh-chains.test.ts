@@ -200,12 +200,16 @@ test('an access token makes room in its own renewal first, then in its own chain
   assert.is(new Set(all).size, 4)
   const ofOwner = token(own, 1)
   const ofThief = Array.from({ length: 20 }, (_, n) => token(own, 2, `${n}`))
-  let given: readonly string[] = ['with the code', token(other, 1), ofOwner]
+  const current = token(own, 2, 'all')
+  let given: readonly string[] = ['with the code', token(other, 1), ofOwner, current]
   for (const next of ofThief) {
     const gone = makingRoom(given, next, 128)
-    given = [...given.filter((one) => !gone.includes(one)), next]
+    if (gone !== undefined) given = [...given.filter((one) => !gone.includes(one)), next]
   }
-  assert.equal(given, ['with the code', token(other, 1), ofOwner, ...ofThief.slice(-8)])
+  // those of one renewal that came first stay, and others are refused until they have ended
+  assert.equal(given, ['with the code', token(other, 1), ofOwner, current, ...ofThief.slice(0, 7)])
+  const later = ids.accessToken({ chain: own, rotations: 2 }, { at: 3, scope: 'all' })
+  assert.equal(makingRoom(given, later, 128), [current, ...ofThief.slice(0, 7)])
   assert.equal(makingRoom(given, token(own, 3), given.length), [ofOwner])
   assert.equal(makingRoom(given, token(other, 2), given.length), [token(other, 1)])
   assert.equal(makingRoom(given, 'another with a code', given.length), ['with the code'])
