@@ -20,9 +20,6 @@ const proofSkew = 300_000
 /** Access tokens of one grant, and browsers of one account: the oldest makes room. */
 const mostOf: Readonly<Record<string, number>> = { AccessToken: 128, Session: 100 }
 
-/** Milliseconds after which a code may be taken again whose exchange came to nothing, and could not say so. */
-const exchangeTime = 4_000
-
 /** The errors for what a client did, or has to do again. */
 export interface KeptErrors {
   /** For a code or token that was used before. */
@@ -35,18 +32,7 @@ export interface AdapterInput extends KeptErrors {
   readonly values: Values
   readonly world: World
   /** Keeps what is done last of a request for tokens: what fails before it can be tried again as it was. */
-  readonly atLast: (last: LastStep) => void
-}
-
-/** `undo` instead of `act` where the request has failed. */
-export interface LastStep {
-  act(): Promise<void>
-  undo?(): Promise<void>
-}
-
-/** A code that is being exchanged: by which request, and since when, in ms since 1970. */
-interface TakenCode extends AdapterPayload {
-  readonly taken?: { readonly by: string; readonly at: number } | undefined
+  readonly atLast: (act: () => Promise<void>) => void
 }
 
 /** The records of one kind, as `oidc-provider` keeps them: under their ids, in the engine of the server. */
@@ -107,7 +93,6 @@ export class ValueAdapter implements Adapter {
   async #bound(owner: string, id: string, ttl: number): Promise<void> {
     const key = listKey(this.#kind, owner)
     let isNew = true
-    let isFull = false
     const isListed = await tryInTurn(this.#world, async () => {
       const was = await this.#values.get(key)
       const known = readIds(was)
@@ -122,8 +107,6 @@ export class ValueAdapter implements Adapter {
         this.#kind === 'AccessToken'
           ? makingRoom(there, id, most)
           : there.slice(0, Math.max(0, there.length + 1 - most))
-      isFull = gone === undefined
-      if (gone === undefined) return true
       const stay = there.filter((one) => !gone.includes(one))
       if (!(await this.#values.set(key, JSON.stringify([...stay, id]), { ttl, was }))) return false
       for (const one of gone) await this.#forget(one)
@@ -131,7 +114,7 @@ export class ValueAdapter implements Adapter {
     })
     // who ends the grant meanwhile has not seen it in the list
     const isOver = this.#kind !== 'Session' && (await this.#values.get(grantKey(owner))) === undefined
-    if (isListed && !isFull && !isOver) return
+    if (isListed && !isOver) return
     if (isNew) await this.#forget(id)
     if (!isOver) throw this.#errors.unavailable()
     await put(this.#values, this.#world, key, undefined, 1)
@@ -172,52 +155,24 @@ export class ValueAdapter implements Adapter {
     return undefined
   }
 
-  /**
-   * A code is taken at first, and used up at last: of all that come with it at once, on any node, one does. Who
-   * comes beside it may be a thief: the grant ends. Where taking it came to nothing it is given back, or may be
-   * taken again after a while.
-   */
+  /** A code is used up at last: of all that come with it at once, on any node, one does. */
   async consume(id: string): Promise<void> {
-    const by = this.#world.id()
-    await this.#asked(() => this.#take(id, by))
-    this.#atLast({
-      act: () => this.#asked(() => this.#useUp(id, by)),
-      undo: () => this.#asked(() => this.#giveBack(id, by)),
+    this.#atLast(() => this.#asked(() => this.#useUp(id)))
+  }
+
+  async #useUp(id: string): Promise<void> {
+    const key = this.#keyOf(id)
+    const isUsed = await tryInTurn(this.#world, async () => {
+      const found = await this.#find(id)
+      if (found === undefined) throw this.#errors.usedAlready()
+      const { payload, was } = found
+      // whoever has come beside it may be a thief, and has tokens now
+      if (payload.consumed !== undefined) return this.#usedTwice(payload)
+      const now = Math.floor(this.#world.date() / 1_000)
+      const ttl = Math.max(1, (payload.exp ?? now) - now) * 1_000
+      return this.#values.set(key, JSON.stringify({ ...payload, consumed: now }), { ttl, was })
     })
-  }
-
-  async #take(id: string, by: string): Promise<void> {
-    const { payload, was } = await this.#code(id)
-    const { taken } = payload as TakenCode
-    const isTaken = taken !== undefined && this.#world.date() < taken.at + exchangeTime
-    const next = { ...payload, taken: { by, at: this.#world.date() } }
-    if (isTaken || !(await this.#change(id, next, was))) await this.#usedTwice(payload)
-  }
-
-  async #useUp(id: string, by: string): Promise<void> {
-    const { payload, was } = await this.#code(id)
-    const next = { ...payload, consumed: Math.floor(this.#world.date() / 1_000) }
-    const isOwn = (payload as TakenCode).taken?.by === by
-    if (!isOwn || !(await this.#change(id, next, was))) await this.#usedTwice(payload)
-  }
-
-  async #giveBack(id: string, by: string): Promise<void> {
-    const found = await this.#find(id)
-    const { taken, ...payload } = (found?.payload ?? {}) as TakenCode
-    if (found !== undefined && taken?.by === by) await this.#change(id, payload as AdapterPayload, found.was)
-  }
-
-  async #code(id: string): Promise<{ readonly payload: AdapterPayload; readonly was: KeptValue }> {
-    const found = await this.#find(id)
-    if (found === undefined) throw this.#errors.usedAlready()
-    if (found.payload.consumed !== undefined) await this.#usedTwice(found.payload)
-    return found
-  }
-
-  async #change(id: string, payload: AdapterPayload, was: KeptValue): Promise<boolean> {
-    const now = Math.floor(this.#world.date() / 1_000)
-    const ttl = Math.max(1, (payload.exp ?? now) - now) * 1_000
-    return this.#values.set(this.#keyOf(id), JSON.stringify(payload), { ttl, was })
+    if (!isUsed) throw this.#errors.unavailable()
   }
 
   /** RFC 6749, section 4.1.2: what was given for it ends. */

@@ -46,7 +46,7 @@ export class RefreshChains implements Adapter {
       const next = { ...kept, nonce: chain, rotations } as AdapterPayload
       const ttl = expiresIn * 1_000
       if (rotations === 0) return this.#begin(chain, next, ttl)
-      this.#input.atLast({ act: () => whileThere(this.#input, () => this.#goOn(chain, next, ttl)) })
+      this.#input.atLast(() => whileThere(this.#input, () => this.#goOn(chain, next, ttl)))
     })
   }
 

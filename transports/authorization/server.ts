@@ -43,7 +43,6 @@ import {
   lastDocumentKey,
   endGrant,
   isDocument,
-  type LastStep,
   put,
   takeOnce,
   usedClient,
@@ -205,7 +204,7 @@ export class AuthorizationServer {
   /** Requests of clients whose keys could not be fetched. */
   readonly #withoutKeys = new WeakSet<object>()
   /** What is left to do of requests for tokens. */
-  readonly #last = new WeakMap<object, LastStep>()
+  readonly #last = new WeakMap<object, () => Promise<void>>()
   /** Documents that were read last, by address. */
   readonly #read = new Map<string, ReadDocument>()
   /** The network of a request. */
@@ -268,11 +267,14 @@ export class AuthorizationServer {
     Object.assign(AccessToken.prototype, {
       // those of one renewal are one: none of them pushes out another
       generateTokenId(this: NamedToken) {
-        const { nonce: chain, rotations = 0 } = library.ctx?.oidc.entities.RefreshToken ?? {}
+        const { RefreshToken: token } = library.ctx?.oidc.entities ?? {}
+        const { nonce: chain, rotations = 0 } = token ?? {}
         // asked in any case: it notes the format
         const own = random.call(this)
         if (chain === undefined) return own
-        return ids.accessToken({ chain, rotations }, { at: at(), scope: this.scope, jkt: this.jkt })
+        const { scope, jkt } = this
+        const isPlain = isAllOf(scope, token?.scope) && (jkt === undefined || jkt === token?.jkt)
+        return ids.accessToken({ chain, rotations }, { at: at(), isPlain, scope, jkt })
       },
     })
   }
@@ -943,24 +945,25 @@ export class AuthorizationServer {
       ctx.body = { error: 'temporarily_unavailable', error_description: 'the keys of the client are away' }
     }
     // soon enough for a refresh token that was used up meanwhile
-    if (ctx.status === 503 && !ctx.response.get('retry-after')) ctx.set('retry-after', '5')
+    if (ctx.status === 503) ctx.set('retry-after', '5')
   }
 
-  /** A code, or refresh token, is used up once all else is done: whoever fails before may try again with it. */
+  /**
+   * A code, or refresh token, is used up once all else is done: whoever fails before may try again with it, and so
+   * may who has gone, and gets nothing.
+   */
   async #doLast(ctx: KoaContextWithOIDC, next: () => Promise<unknown>): Promise<void> {
     await next()
-    const last = this.#last.get(ctx)
-    const undo = async (): Promise<void> => last?.undo?.().catch(() => ctx.set('retry-after', codeAgain))
-    if (ctx.status !== 200) return undo()
+    const act = this.#last.get(ctx)
+    if (act === undefined || ctx.status !== 200 || ctx.res.destroyed) return
     try {
-      await last?.act()
+      await act()
     } catch (cause) {
       const { OIDCProviderError } = this.#library.errors
       const told = cause instanceof OIDCProviderError ? cause : undefined
       ctx.status = told?.statusCode ?? 500
       ctx.body = { error: told?.error ?? 'server_error', error_description: told?.error_description }
       if (told === undefined) this.#fail(ctx, cause)
-      await undo()
     }
   }
 
@@ -1149,7 +1152,7 @@ export class AuthorizationServer {
     )
     policy.get('consent')?.checks.add(isProgram)
     const kept: AdapterInput = {
-      atLast: (last) => void this.#last.set(this.#library.default.ctx as object, last),
+      atLast: (act) => void this.#last.set(this.#library.default.ctx as object, act),
       values: this.#values,
       world: this.#world,
       usedAlready: () => new errors.InvalidGrant('it was used already'),
@@ -1301,12 +1304,15 @@ const signedOut = 'the user has signed out'
 const refusedHere = 'the user has refused'
 const notLetIn = 'this account may not use this server'
 const again = 'try again in a few seconds'
-/** Seconds after which a code that could not be given back is free, also by clocks that differ by 10 s. */
-const codeAgain = '15'
 
 /** What may be there again in a moment, as an engine is. */
 function comesBack(cause: unknown): boolean {
   return cause instanceof TransportError && cause.retryable && cause.code !== 'CLIENT_LIMIT'
+}
+
+function isAllOf(scope = '', all = ''): boolean {
+  const has = new Set(scope.split(' '))
+  return all.split(' ').every((one) => has.has(one))
 }
 
 interface NamedToken {

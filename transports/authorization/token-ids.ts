@@ -16,6 +16,8 @@ export interface RefreshId {
 interface AccessKind {
   /** The same for a while, at most half of the time that it is good; one more in the next while. */
   readonly at: number
+  /** Whether it is for all that the refresh token is for, and for no key of its own. */
+  readonly isPlain: boolean
   readonly scope?: string | undefined
   /** Of the key that it is bound to. */
   readonly jkt?: string | undefined
@@ -53,9 +55,9 @@ export class TokenIds {
   }
 
   /** The one that comes with this refresh token and is like that. */
-  accessToken({ chain, rotations }: RefreshId, { at, scope = '', jkt = '' }: AccessKind): string {
+  accessToken({ chain, rotations }: RefreshId, { at, isPlain, scope = '', jkt = '' }: AccessKind): string {
     const own = createHash('sha256').update(chain).digest('base64url').slice(0, sealLength)
-    const said = `${own}.${rotations.toString(36)}.${at.toString(36)}`
+    const said = `${own}.${rotations.toString(36)}.${at.toString(36)}.${isPlain ? 'p' : 'o'}`
     const kind = JSON.stringify([jkt, scope.split(' ').sort()])
     return `${said}.${this.#macOf(`access token ${chain} ${said} ${kind}`)}`
   }
@@ -69,25 +71,23 @@ export class TokenIds {
   }
 }
 
-/** Access tokens of one renewal, which differ in their scopes, key or time. */
-const mostOfRenewal = 8
+/** Access tokens of one renewal that are for less, or for keys of their own. */
+const mostOfRenewal = 32
 
 /**
  * Which access tokens of a grant make room for another one, of those that were given, oldest first: `most` stay.
- * Undefined: none, as its renewal has too many. Whoever has a refresh token pushes out none that was given with it
- * to its owner, nor those of other chains.
+ * Whoever has a refresh token pushes out none that was given with it to its owner, nor those of other chains.
  */
-export function makingRoom(
-  given: readonly string[],
-  next: string,
-  most: number,
-): readonly string[] | undefined {
-  const { chain, renewal, at } = groupsOf(next)
+export function makingRoom(given: readonly string[], next: string, most: number): readonly string[] {
+  const { chain, renewal, at, isPlain } = groupsOf(next)
   const alike = renewal === undefined ? [] : given.filter((one) => groupsOf(one).renewal === renewal)
   // the others have ended
   const live = alike.filter((one) => groupsOf(one).at > at - 3)
-  if (live.length >= mostOfRenewal) return undefined
-  const gone = alike.filter((one) => !live.includes(one))
+  const others = isPlain ? [] : live.filter((one) => !groupsOf(one).isPlain)
+  const gone = [
+    ...alike.filter((one) => !live.includes(one)),
+    ...others.slice(0, Math.max(0, others.length + 1 - mostOfRenewal)),
+  ]
   const left = given.filter((one) => !gone.includes(one))
   if (left.length < most) return gone
   const own = left.find((one) => chain !== undefined && groupsOf(one).chain === chain && !live.includes(one))
@@ -99,7 +99,8 @@ function groupsOf(token: string): {
   readonly chain?: string | undefined
   readonly renewal?: string | undefined
   readonly at: number
+  readonly isPlain: boolean
 } {
-  const [, renewal, chain, at = '0'] = /^(([\w-]+)\.[\da-z]+)\.([\da-z]+)\./.exec(token) ?? []
-  return { chain, renewal, at: Number.parseInt(at, 36) }
+  const [, renewal, chain, at = '0', kind] = /^(([\w-]+)\.[\da-z]+)\.([\da-z]+)\.([po])\./.exec(token) ?? []
+  return { chain, renewal, at: Number.parseInt(at, 36), isPlain: kind === 'p' }
 }

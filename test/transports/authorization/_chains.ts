@@ -68,7 +68,7 @@ export async function grantOfNodes(turn: () => Promise<void> = async () => {}) {
       }
       let atLast = async (): Promise<void> => {}
       const payload = { ...own, nonce: chain, rotations } as AdapterPayload
-      await open(({ act }) => {
+      await open((act) => {
         atLast = act
       }).upsert(token, payload, lifetime)
       await atLast()

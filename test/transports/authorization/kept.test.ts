@@ -63,16 +63,14 @@ test('who has a refresh token pushes out no access token of its owner', async (t
   const { body: first } = await token(form)
   const own = { grant_type: 'refresh_token', client_id: client.client_id ?? '' }
   const { body: second } = await token({ ...own, refresh_token: first.refresh_token ?? '' })
-  const told = new Set<string>()
   for (let n = 1; n < 200; n += 1) {
     const scope = names.filter((_, bit) => n & (1 << bit)).join(' ')
     const again = await token({ ...own, refresh_token: second.refresh_token ?? '', scope })
-    told.add(`${again.status} ${again.body.error}`)
+    assert.is(again.status, 200)
   }
-  // eight of one renewal are kept, which differ in their scopes
-  assert.equal([...told], ['200 undefined', '503 temporarily_unavailable'])
   for (const { access_token } of [first, second]) assert.is(await status(access_token), 400)
-  assert.is([...kept.keys()].filter((key) => key.startsWith('AccessToken ')).length, 9)
+  // 32 of one renewal are kept that are for less
+  assert.is([...kept.keys()].filter((key) => key.startsWith('AccessToken ')).length, 34)
 })
 
 test.slow('a user is known in 100 browsers: the oldest signs in again', async (t) => {

@@ -148,6 +148,44 @@ test('who exchanges a code while `allow` cannot say tries again at once', async 
   assert.is((await token(form)).status, 200)
 })
 
+for (const what of ['code', 'refresh token'])
+  test(`who has gone while it takes its time may come again with the same ${what}`, async (t) => {
+    let slow = Promise.resolve()
+    let asked = 0
+    const allow = async (): Promise<boolean> => {
+      asked += 1
+      await slow
+      return true
+    }
+    const { register, codeOf, token, status, origin } = await watched(t, { allow })
+    const { form } = await codeOf(await register())
+    const own = async (): Promise<Json> => {
+      if (what === 'code') return form
+      const { body } = await token(form)
+      const renewal = { grant_type: 'refresh_token', refresh_token: body.refresh_token ?? '' }
+      return { ...renewal, client_id: form.client_id }
+    }
+    const asks = await own()
+    const before = asked
+    let goOn = (): void => {}
+    slow = new Promise<void>((resolve) => {
+      goOn = resolve
+    })
+    const gone = new AbortController()
+    const body = new URLSearchParams(asks)
+    const first = fetch(`${origin}/token`, { method: 'POST', body, signal: gone.signal }).catch(() => {})
+    while (asked === before) await new Promise(setImmediate)
+    gone.abort()
+    await first
+    slow = Promise.resolve()
+    const second = await token(asks)
+    assert.is(second.status, 200)
+    goOn()
+    // the first one comes to its end only now
+    for (let looks = 0; looks < 20; looks += 1)
+      assert.is(await status(second.body.access_token), 400, `${looks}`)
+  })
+
 test('a thief who exchanges a code while its owner does is noticed', async (t) => {
   let slow = Promise.resolve()
   const allow = async (): Promise<boolean> => {

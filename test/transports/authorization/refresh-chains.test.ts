@@ -188,29 +188,30 @@ test('windows that renew early, at nodes whose clocks differ by 10 s, go on', as
     }
 })
 
-test('an access token makes room in its own renewal first, then in its own chain', () => {
+test('an access token makes room among those of its renewal that are for less, then in its chain', () => {
   const ids = new TokenIds('key', systemWorld)
   const [own, other] = [ids.newChain(), ids.newChain()]
-  const token = (chain: string, rotations: number, scope = ''): string =>
-    ids.accessToken({ chain, rotations }, { at: 0, scope })
+  const token = (chain: string, rotations: number, scope = 'all', at = 0): string =>
+    ids.accessToken({ chain, rotations }, { at, scope, isPlain: scope === 'all' })
   // those of one renewal are one, whatever the order of their scopes
   const kinds = [{ scope: 'a b' }, { scope: 'b a' }, { scope: 'ab' }, { jkt: 'a b' }, { at: 1, scope: 'a b' }]
-  const all = kinds.map((kind) => ids.accessToken({ chain: own, rotations: 1 }, { at: 0, ...kind }))
+  const all = kinds.map((kind) =>
+    ids.accessToken({ chain: own, rotations: 1 }, { at: 0, isPlain: false, ...kind }),
+  )
   assert.is(all[0], all[1])
   assert.is(new Set(all).size, 4)
-  const ofOwner = token(own, 1)
-  const ofThief = Array.from({ length: 20 }, (_, n) => token(own, 2, `${n}`))
-  const current = token(own, 2, 'all')
-  let given: readonly string[] = ['with the code', token(other, 1), ofOwner, current]
+  const [before, current] = [token(own, 1), token(own, 2)]
+  const ofThief = Array.from({ length: 100 }, (_, n) => token(own, 2, `${n}`))
+  let given: readonly string[] = ['with the code', token(other, 1), before, current]
   for (const next of ofThief) {
     const gone = makingRoom(given, next, 128)
-    if (gone !== undefined) given = [...given.filter((one) => !gone.includes(one)), next]
+    given = [...given.filter((one) => !gone.includes(one)), next]
   }
-  // those of one renewal that came first stay, and others are refused until they have ended
-  assert.equal(given, ['with the code', token(other, 1), ofOwner, current, ...ofThief.slice(0, 7)])
-  const later = ids.accessToken({ chain: own, rotations: 2 }, { at: 3, scope: 'all' })
-  assert.equal(makingRoom(given, later, 128), [current, ...ofThief.slice(0, 7)])
-  assert.equal(makingRoom(given, token(own, 3), given.length), [ofOwner])
+  assert.equal(given, ['with the code', token(other, 1), before, current, ...ofThief.slice(-32)])
+  // those of a renewal that is as old have ended
+  assert.equal(makingRoom(given, token(own, 2, 'all', 3), 128), [current, ...ofThief.slice(-32)])
+  assert.equal(makingRoom(given, token(own, 2, 'all', 2), 128), [])
+  assert.equal(makingRoom(given, token(own, 3), given.length), [before])
   assert.equal(makingRoom(given, token(other, 2), given.length), [token(other, 1)])
   assert.equal(makingRoom(given, 'another with a code', given.length), ['with the code'])
   assert.equal(makingRoom(given, token(ids.newChain(), 1), given.length + 1), [])
