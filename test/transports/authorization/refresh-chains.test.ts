@@ -188,7 +188,7 @@ test('windows that renew early, at nodes whose clocks differ by 10 s, go on', as
     }
 })
 
-test('an access token makes room among those of its renewal that are for less, then in its chain', () => {
+test('an access token makes room among lesser ones of its renewal, then in its chain', () => {
   const ids = new TokenIds('key', systemWorld)
   const [own, other] = [ids.newChain(), ids.newChain()]
   const token = (chain: string, rotations: number, scope = 'all', at = 0): string =>
