@@ -267,13 +267,15 @@ export class AuthorizationServer {
     Object.assign(AccessToken.prototype, {
       // those of one renewal are one: none of them pushes out another
       generateTokenId(this: NamedToken) {
-        const { RefreshToken: token } = library.ctx?.oidc.entities ?? {}
+        const { entities, params } = library.ctx?.oidc ?? {}
+        const token = entities?.RefreshToken
         const { nonce: chain, rotations = 0 } = token ?? {}
         // asked in any case: it notes the format
         const own = random.call(this)
         if (chain === undefined) return own
         const { scope, jkt } = this
-        const isPlain = isAllOf(scope, token?.scope) && (jkt === undefined || jkt === token?.jkt)
+        // what is asked for: a user may have lost some of it
+        const isPlain = isAllOf(params?.scope, token?.scope) && (jkt === undefined || jkt === token?.jkt)
         return ids.accessToken({ chain, rotations }, { at: at(), isPlain, scope, jkt })
       },
     })
@@ -1310,8 +1312,9 @@ function comesBack(cause: unknown): boolean {
   return cause instanceof TransportError && cause.retryable && cause.code !== 'CLIENT_LIMIT'
 }
 
-function isAllOf(scope = '', all = ''): boolean {
-  const has = new Set(scope.split(' '))
+/** Without a scope all is asked for. */
+function isAllOf(scope: unknown, all = ''): boolean {
+  const has = new Set(typeof scope === 'string' ? scope.split(' ') : all.split(' '))
   return all.split(' ').every((one) => has.has(one))
 }
 
