@@ -155,7 +155,7 @@ export class ValueAdapter implements Adapter {
     return undefined
   }
 
-  /** A code is used up at last: of all that come with it at once, on any node, one does. */
+  /** A code is used up at last: of two who come with it at once, on any node, the second ends the grant. */
   async consume(id: string): Promise<void> {
     this.#atLast(() => this.#asked(() => this.#useUp(id)))
   }
