@@ -10,6 +10,8 @@ export const usual = { init: '2025-11-25', discover: 'hang' }
  */
 export function createRawServer(options, { write, say, exit, who, own = () => ({}) }) {
   const asked = new Map()
+  /** Answers of calls that wait until they are cancelled. */
+  const late = []
   let calls = 0
   let probes = 0
 
@@ -60,7 +62,9 @@ export function createRawServer(options, { write, say, exit, who, own = () => ({
       return 'done'
     },
     late({ after }, id) {
-      setTimeout(() => send({ id, result: text('too late') }), after)
+      const answer = () => send({ id, result: text('too late') })
+      if (after === 'cancelled') late.push(answer)
+      else setTimeout(answer, after)
     },
     async ask({ method, params }) {
       return JSON.stringify(await ask(method, params))
@@ -97,6 +101,7 @@ export function createRawServer(options, { write, say, exit, who, own = () => ({
     say(`got ${method}${params.name === undefined ? '' : ` ${params.name}`}`)
     if (method === 'initialize') return initialize(id)
     if (method === 'server/discover') return discover(id)
+    if (method === 'notifications/cancelled') for (const answer of late.splice(0)) answer()
     if (method === 'ping') return send({ id, result: {} })
     if (method === 'tools/list') return send({ id, result: list(params.cursor) })
     if (method === 'custom/endless') return send({ id, result: { tools: [], nextCursor: 'more' } })

@@ -16,7 +16,7 @@ import { everything } from '../context/_asking.js'
 /** The way of the node with this number to the engine of a test. */
 export type WayTo = (index: number) => ClusterEngine
 
-/** An engine in this program, in the time of the system. */
+/** An engine in this program, in the time of the system. A lease lasts longer than a machine stands still. */
 export function startFake(settings: Partial<ClusterSettings> = {}): {
   readonly engine: FakeEngine
   readonly wayTo: WayTo
@@ -26,7 +26,7 @@ export function startFake(settings: Partial<ClusterSettings> = {}): {
     now: now.bind(performance),
     after: (ms: number, _label: string, fn: () => void) => void setTimeout(fn, ms),
   }
-  const engine = new FakeEngine(ground, createRandom(1), settings)
+  const engine = new FakeEngine(ground, createRandom(1), { lease: 20_000, ...settings })
   return { engine, wayTo: (index) => engine.at(`machine ${index}`) }
 }
 

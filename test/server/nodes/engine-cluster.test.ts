@@ -12,7 +12,7 @@ const test = suite('engine cluster', { timeout: 15_000 })
 const definition = defineServer({ name: 'test', version: '1', tools: [count, echo] })
 
 test('any node serves a session', async (t) => {
-  const engine = fakeEngine()
+  const engine = fakeEngine({ lease: 20_000 })
   const nodes = await startEngineNodes(t, [definition, definition, definition], (name) => engine.at(name))
   const clients = nodes.map(({ url }) => new RawClient(t, url))
   await clients[0]?.open()
@@ -27,7 +27,7 @@ test('any node serves a session', async (t) => {
 })
 
 test('a session moves to another node when its node leaves or dies', async (t) => {
-  const engine = fakeEngine({ lease: 500 })
+  const engine = fakeEngine({ lease: 20_000 })
   const nodes = await startEngineNodes(t, [definition, definition, definition], (name) => engine.at(name))
   const clients = nodes.map(({ url }) => new RawClient(t, url))
   await clients[0]?.open()
@@ -38,8 +38,9 @@ test('a session moves to another node when its node leaves or dies', async (t) =
   const owner = nodes.findIndex(({ cluster }) => cluster.view.sessions === 1)
   const other = clients[owner === 1 ? 2 : 1]
   is(await other?.text('count'), '3')
-  // it is silent from now on
+  // it is silent from now on, and its lease ends
   nodes[owner]?.supervisor.ref.kill()
+  engine.state.leave(`node-${owner + 1}`)
   await until(async () => (await other?.text('count').catch(() => '')) !== '')
   is(await other?.text('count'), '5')
 })

@@ -137,7 +137,7 @@ function amongNodes(
   }
 }
 
-const fake = async (): Promise<WayTo> => startFake().wayTo
+const fake = async (): Promise<WayTo> => startFake({ lease: 2_500 }).wayTo
 const overRedis = async (t: TestContext): Promise<WayTo> => {
   const { url } = await startRedis(t)
   return () => redis({ url })
@@ -168,7 +168,7 @@ const ways: Way[] = [
   {
     name: 'its node is out of reach for longer than its lease',
     async start(t) {
-      const { engine, wayTo } = startFake()
+      const { engine, wayTo } = startFake({ lease: 2_500 })
       const [first, second] = (await startCluster(t, wayTo, [moving, moving], brisk)) as unknown as Nodes
       return {
         url: String(first.url),

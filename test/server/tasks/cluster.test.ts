@@ -11,13 +11,13 @@ import { at, held, ModernClient } from './_tasks.js'
 const test = suite('tasks of nodes over the simulated engine', { timeout: 30_000 })
 
 clusterTasksSuite(test, () => {
-  const { engine, wayTo } = startFake()
+  const { engine, wayTo } = startFake({ lease: 2_500 })
   const kept = () => [...engine.state.sessions.keys()].filter((key) => key.startsWith('task\n'))
   return { wayTo, kept }
 })
 
 test('a node cut off writes nothing of a task that another took', async (t) => {
-  const { engine, wayTo } = startFake()
+  const { engine, wayTo } = startFake({ lease: 2_500 })
   const [mine, other] = [held(), held()]
   const definitions = [mine, other].map(({ tool }) =>
     defineServer({ name: 'test', version: '1', tools: [tool] }),
@@ -42,7 +42,7 @@ test('a node cut off writes nothing of a task that another took', async (t) => {
 
 for (const part of ['ledger', 'liveTasks', 'taskRuns', 'group'] as const)
   test(`a crash of ${part} on any node loses no task`, async (t) => {
-    const { wayTo } = startFake()
+    const { wayTo } = startFake({ lease: 2_500 })
     const gate = held()
     const runs: string[] = []
     const tool = defineTool({
@@ -69,7 +69,7 @@ for (const part of ['ledger', 'liveTasks', 'taskRuns', 'group'] as const)
   })
 
 test('an engine outage loses no task: a step waits for it', async (t) => {
-  const { engine, wayTo } = startFake()
+  const { engine, wayTo } = startFake({ lease: 2_500 })
   const { tool, gate, begun } = held()
   const definition = defineServer({ name: 'test', version: '1', tools: [tool] })
   const servers = await startCluster(t, wayTo, [definition, definition])

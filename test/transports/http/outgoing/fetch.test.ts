@@ -24,7 +24,7 @@ async function serve(
 
 function ask(address: string, more: Partial<SafeRequest> = {}) {
   const { signal } = new AbortController()
-  return safeFetch(address, { signal, timeout: 2_000, privateNetwork: false, ...more })
+  return safeFetch(address, { signal, timeout: 4_000, privateNetwork: false, ...more })
 }
 
 /** Resolves once nobody is connected any more. */
