@@ -101,12 +101,12 @@ for (const spoken of ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25', '2
     const prompts = [definePrompt({ name: 'crash', get: () => Promise.reject(new Error('secret')) })]
     const { client } = await startParts(t, { tools, prompts })
     const { url } = client
+    const session = spoken === revision ? undefined : await new RawClient(t, url.href).open('raw', spoken)
     const ask = async (method: string, name: string): Promise<Wire> => {
-      if (spoken !== revision) return (await sessionOf).ask(method, { name })
+      if (session !== undefined) return session.ask(method, { name })
       const { body, headers } = posted(method, { name })
       return (await new RawClient(t, url.href).post(body, headers)).messages.at(-1) ?? {}
     }
-    const sessionOf = new RawClient(t, url.href).open('raw', spoken)
     const outcome = async (method: string, name: string) => {
       const { result, error } = await ask(method, name)
       assert.not.match(JSON.stringify({ result, error }), /secret/)

@@ -296,13 +296,14 @@ test('with a memory store a stop gives awaited tasks the drain time of calls', a
     }),
   )
   await Promise.all([begun, also])
-  const waiting = [one, other].map((taskId) => client.ask('tasks/result', { taskId }))
+  const inTime = client.ask('tasks/result', { taskId: one })
+  const late = client.ask('tasks/result', { taskId: other }).catch((error: Error) => error)
   await client.ask('ping')
   const stopping = server.stop()
   gate.resolve('in time')
-  assert.is((await waiting[0])?.result?.content?.[0]?.text, 'in time')
-  const told = await waiting[1]?.catch((error: Error) => error)
-  assert.ok(told instanceof Error || told?.error !== undefined)
+  assert.is((await inTime).result?.content?.[0]?.text, 'in time')
+  const told = await late
+  assert.ok(told instanceof Error || told.error !== undefined)
   await stopping
 })
 

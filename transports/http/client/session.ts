@@ -171,6 +171,7 @@ export class HttpSession {
    * ping cannot be bad: where it is refused, too, the session is gone. Concurrent askers share one ping.
    */
   async #isKnown(): Promise<boolean> {
+    if (this.#isForgotten) return false
     const status = await this.#pinged()
     // nothing is known as long as nobody answers
     return status !== 400 && status !== 404

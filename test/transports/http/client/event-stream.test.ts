@@ -3,6 +3,7 @@ import { buildRequest } from 'caduceus/protocol'
 import { createFakeClock } from 'caduceus/runtime'
 import { http } from 'caduceus/transports'
 import { suite } from '../../../support/suite.js'
+import { untilDone } from '../../_answers.js'
 import { json, listen, polite, result, status, stream } from '../../_http.js'
 import { greetings } from '../../_http-link.js'
 import { startLink } from '../../_link.js'
@@ -49,12 +50,9 @@ test('a silent stream is reopened, and 404 on it ends the session', async (t) =>
   await greetings({ server, link })
   const first = await server.seen.next(({ method }) => method === 'GET')
   const closed = new Promise((resolve) => first.response.once('close', resolve))
-  while (clock.pending === 0) await new Promise((resolve) => setImmediate(resolve))
-  await clock.advance(60_000)
-  await closed
-  while (clock.pending === 0) await new Promise((resolve) => setImmediate(resolve))
-  await clock.advance(2_000)
-  assert.is((await link.closed()).error?.code, 'SESSION_NOT_FOUND')
+  await untilDone(clock, closed)
+  assert.ok(clock.now() >= 60_000)
+  assert.is((await untilDone(clock, link.closed())).error?.code, 'SESSION_NOT_FOUND')
 })
 
 test('a failing stream is retried with backoff and never given up', async (t) => {
@@ -68,11 +66,11 @@ test('a failing stream is retried with backoff and never given up', async (t) =>
   const link = await startLink(t, http(server.url), clock)
   link.open(1)
   await greetings({ server, link })
-  for (let i = 0; i < 8; i++) {
-    await server.seen.next(({ method }) => method === 'GET')
-    while (clock.pending === 0) await new Promise((resolve) => setImmediate(resolve))
-    await clock.advance(30_000)
-  }
+  for (let i = 0; i < 8; i++)
+    await untilDone(
+      clock,
+      server.seen.next(({ method }) => method === 'GET'),
+    )
   assert.ok(times.length >= 8)
   assert.ok((times[1] ?? 0) - (times[0] ?? 0) >= 1_000)
 })

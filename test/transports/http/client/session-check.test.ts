@@ -1,6 +1,8 @@
 import * as assert from 'uvu/assert'
 import { buildRequest } from 'caduceus/protocol'
+import { heard } from '../../../support/heard.js'
 import { suite } from '../../../support/suite.js'
+import { lost } from '../../_answers.js'
 import { json, polite, result, type Seen, status, stream } from '../../_http.js'
 import { connect, greetings } from '../../_http-link.js'
 
@@ -24,6 +26,29 @@ test('if everything is 400, the session is gone, and one ping asks for all', asy
   if (closed.type !== 'closed') throw new Error('expected the end')
   const { error, fatal } = closed.end
   assert.equal([error?.code, error?.data, fatal], ['SESSION_NOT_FOUND', { status: 400 }, false])
+  assert.equal(checks(both.server.seen.all), ['session-check-1'])
+})
+
+test('a refusal that comes after that of the ping asks no second one', async (t) => {
+  const late = heard<Seen>()
+  const refuse = (seen: Seen) => json(seen, { jsonrpc: '2.0', id: seen.message.id, error: refusal }, 400)
+  const both = await connect(
+    t,
+    polite((seen) => (Number(seen.message.id) > 1 ? late.add(seen) : refuse(seen))),
+  )
+  await greetings(both)
+  for (const id of [2, 3]) both.link.send(1, buildRequest(id, 'tools/list'))
+  const held = [await late.next(), await late.next()]
+  both.link.send(1, buildRequest(1, 'tools/list'))
+  await lost(both.link, 1)
+  // the connection ends once all are answered
+  for (const one of held) {
+    const told = lost(both.link, Number(one.message.id))
+    refuse(one)
+    await told
+  }
+  const closed = await both.link.news.next(({ type }) => type === 'closed')
+  assert.is(closed.type === 'closed' && closed.end.error?.code, 'SESSION_NOT_FOUND')
   assert.equal(checks(both.server.seen.all), ['session-check-1'])
 })
 
