@@ -116,7 +116,8 @@ test(
       listed.push(...at<object[]>(result, 'tasks').map((task) => at(task, 'taskId')))
       cursor = result?.nextCursor
     } while (cursor !== undefined)
-    assert.equal(listed, ids)
+    // the hundred of one time come by many connections
+    assert.equal(listed.sort(), ids.sort())
     assert.is((await client.ask('tasks/list', { cursor: 'forged' })).error?.code, -32602)
     gate.resolve('done')
     for (const answer of await Promise.all(waiting)) assert.is(answer.result?.content?.[0]?.text, 'done')
