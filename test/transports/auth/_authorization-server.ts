@@ -31,6 +31,8 @@ export type AuthorizationServer = {
   broken: boolean
   /** While true requests are taken and never answered. */
   silent: boolean
+  /** Cuts all connections. */
+  hangUp(): void
   /** Says more in its metadata. */
   metadata: Claims
   /** A token of its own: good for `resource`, for 5 min, of ada, unless the claims say otherwise; undefined leaves one out. */
@@ -92,6 +94,7 @@ export async function startAuthorizationServer(t: Pick<TestContext, 'after'>): P
     publicKey: () => keys[0]?.jwk ?? {},
     broken: false,
     silent: false,
+    hangUp: () => server.closeAllConnections(),
     metadata: {},
     async issue(claims = {}, { kid, typ, alg = 'ES256', key } = {}) {
       const now = Math.floor(Date.now() / 1_000)
