@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { subscribe } from 'caduceus/runtime'
+import { createFakeClock, subscribe } from 'caduceus/runtime'
 import { suite } from '../../../support/suite.js'
 import { exchange, holding, startListener } from '../../_listener.js'
 
@@ -47,11 +47,12 @@ test('without the option there is no health', async (t) => {
 
 test('readiness ends before the listener, which serves while the balancer looks', async (t) => {
   const held = holding()
+  const clock = createFakeClock()
   const listening = await startListener(
     t,
     held.port,
     { health: true, drainDelay: 300 },
-    { drainTimeout: 2_000 },
+    { drainTimeout: 2_000, clock },
   )
   const ready = () => exchange(t, at(listening.url, '/readyz'), { method: 'GET' })
   const slow = exchange(t, listening.url)
@@ -64,6 +65,9 @@ test('readiness ends before the listener, which serves while the balancer looks'
   assert.is((await late).status, 200)
   answer()
   assert.is((await slow).status, 200)
+  await clock.advance(299)
+  assert.is((await exchange(t, at(listening.url, '/healthz'), { method: 'GET' })).status, 200)
+  await clock.advance(1)
   await stopped
   assert.is(
     await ready().then(
