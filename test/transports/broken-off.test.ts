@@ -73,6 +73,9 @@ const ends: Readonly<Record<string, (socket: Socket) => void>> = {
   'half closes': (socket) => socket.end(),
 }
 
+/** A machine that stands still is no matter of clients. */
+const onBlocked = 'ignore'
+
 /** A logger that keeps what is louder than debug. */
 function loud() {
   const lines: string[] = []
@@ -97,7 +100,7 @@ async function breakOff(t: TestContext, where: Where): Promise<void> {
       t.after(() => socket.destroy())
       socket.on('error', () => {})
       await once(socket, 'connect')
-      const closed = once(socket, 'close')
+      const closed = new Promise((resolve) => socket.once('close', resolve))
       socket.resume()
       await new Promise((resolve) => socket.write(beginning, 'latin1', resolve))
       await new Promise((resolve) => setTimeout(resolve, 5))
@@ -116,7 +119,7 @@ const listeners: Readonly<Record<string, () => ServerTransport>> = {
 for (const [name, transport] of Object.entries(listeners))
   test(`cause no report louder than debug: ${name}`, async (t) => {
     const { lines, logger } = loud()
-    const server = await startServer(definition, { transport: transport(), logger })
+    const server = await startServer(definition, { transport: transport(), logger, onBlocked })
     t.after(() => server.stop())
     await breakOff(t, { port: Number(server.port) })
     await server.stop()
@@ -126,7 +129,7 @@ for (const [name, transport] of Object.entries(listeners))
 test('cause no report louder than debug: within a web server', async (t) => {
   const { lines, logger } = loud()
   const mounted = mount()
-  const server = await startServer(definition, { transport: mounted, logger })
+  const server = await startServer(definition, { transport: mounted, logger, onBlocked })
   t.after(() => server.stop())
   const web = createServer((request, response) => mounted.handler(request, response))
   web.listen(0, '127.0.0.1')
@@ -143,7 +146,7 @@ test('cause no report louder than debug: within a web server', async (t) => {
 test('cause no report louder than debug: a request of fetch whose body breaks', async (t) => {
   const { lines, logger } = loud()
   const mounted = mount()
-  const server = await startServer(definition, { transport: mounted, logger })
+  const server = await startServer(definition, { transport: mounted, logger, onBlocked })
   t.after(() => server.stop())
   const headers = {
     'content-type': 'application/json',
