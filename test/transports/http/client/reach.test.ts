@@ -190,18 +190,13 @@ test('a redirect of one call to another host fails that call only and names the 
   const untrusted = createTlsServer(own, (_, response) => response.end())
   const tlsPort = await port(untrusted as unknown as Server)
   t.after(() => end(untrusted as unknown as Server))
-  const gone = createServer()
-  const gonePort = await port(gone)
-  await end(gone)
   const targets: Record<string, readonly [url: string, message: RegExp]> = {
     guarded: [guarded.url, /^tools\/call: .*ORIGIN, where HOME redirects to, answered with status 401/],
     unknowing: [unknowing.url, /^tools\/call: .*ORIGIN, where HOME redirects to, answered with status 404/],
     doubting: [doubting.url, /^tools\/call: .*ORIGIN, where HOME redirects to, answered with status 400/],
     untrusted: [`https://127.0.0.1:${tlsPort}/mcp`, /a redirect leads to ORIGIN, which cannot be reached/],
-    gone: [
-      `http://127.0.0.1:${gonePort}/mcp`,
-      /a redirect leads to ORIGIN, which cannot be reached: connect ECONN/,
-    ],
+    // another process could be given a port that was free a moment ago
+    gone: ['http://127.0.0.1:9/mcp', /a redirect leads to ORIGIN, which cannot be reached: connect ECONN/],
     metadata: ['http://169.254.169.254:9/latest', /a link-local address is not followed: ORIGIN$/],
   }
   const origin = await listen(
