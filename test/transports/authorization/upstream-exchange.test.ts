@@ -9,7 +9,9 @@ import { oauth, startClient } from 'caduceus/client'
 import { defineServer, defineTool, files, gateway, startServer } from 'caduceus/server'
 import { until } from 'caduceus/testing'
 import { http, jwt, serveHttp } from 'caduceus/transports'
-import { freePort, startLogin } from '../../examples/auth/login.js'
+import { decodeJwt } from 'jose'
+import { startLogin } from '../../examples/auth/login.js'
+import { freePort } from '../../support/free-port.js'
 import { suite, type TestContext } from '../../support/suite.js'
 import { byName, names } from './_upstream.js'
 
@@ -118,7 +120,8 @@ test('a token that the server refuses is traded for anew, once', async (t) => {
   const { memberOf, came, revoked, trades } = await startExchange(t)
   const ada = memberOf('ada')
   assert.is((await ada.callTool('mail__whoami')).text, 'ada')
-  revoked.add(String(came.at(-1)))
+  // that of the gateway itself may have come once more meanwhile
+  revoked.add(String(came.findLast((token) => decodeJwt(token).sub === 'ada')))
   const before = trades()
   assert.is((await ada.callTool('mail__whoami')).text, 'ada')
   assert.is(trades() - before, 1)
