@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import { freePort } from '../../test/support/redis.js'
+import { freePort } from '../../test/support/free-port.js'
 import { heard, HostProcess } from '../soak/host.js'
 
 /** A node that is started again and again, always at the same port. */

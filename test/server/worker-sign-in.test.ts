@@ -7,9 +7,10 @@ import { join } from 'node:path'
 import { http, startClient } from 'caduceus'
 import { fakeIdentityProvider } from 'caduceus/testing'
 import * as assert from 'uvu/assert'
+import { freePort } from '../support/free-port.js'
 import { suite, type TestContext } from '../support/suite.js'
 import { bundleWorker, hasWorkerd, startWorker } from '../support/worker.js'
-import { freePort, signedIn } from '../transports/authorization/_server.js'
+import { signedIn } from '../transports/authorization/_server.js'
 
 const test = suite('a Worker at which users sign in', { timeout: 60_000 })
 const inWorkerd = hasWorkerd ? test : (promise: string) => test.skip(promise, 'workerd is not installed')

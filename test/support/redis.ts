@@ -1,10 +1,11 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { connect, createServer } from 'node:net'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { freePort } from './free-port.js'
 import type { Suite, TestContext, TestOptions } from './suite.js'
 
 /** How a Redis of a test is started. */
@@ -193,23 +194,4 @@ function answers(port: number, password: string | undefined): Promise<boolean> {
     if (password !== undefined) socket.write(`AUTH ${password}\r\n`)
     socket.write('PING\r\n')
   })
-}
-
-/**
- * A port of loopback that is free at the moment, below those that systems give to outgoing connections: one of these
- * could take it while a program that is started again there is away.
- */
-export async function freePort(): Promise<number> {
-  for (;;) {
-    const port = 15_000 + Math.floor(Math.random() * 15_000)
-    const server = createServer()
-    const isFree = await new Promise<boolean>((resolve) => {
-      server.once('error', () => resolve(false))
-      server.listen(port, '127.0.0.1', () => resolve(true))
-    })
-    if (!isFree) continue
-    server.close()
-    await once(server, 'close')
-    return port
-  }
 }

@@ -3,6 +3,8 @@ import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { calculateJwkThumbprint, EmbeddedJWK, exportJWK, generateKeyPair, jwtVerify, SignJWT } from 'jose'
 
+export { freePort } from '../../support/free-port.js'
+
 type Form = Readonly<Record<string, string>>
 
 /**
@@ -64,14 +66,6 @@ export async function startLogin() {
         .sign(platform.privateKey),
     [Symbol.asyncDispose]: () => close(server),
   }
-}
-
-/** A port that nobody listens at. */
-export async function freePort(): Promise<number> {
-  const server = createServer()
-  const port = await portOf(server)
-  await close(server)
-  return port
 }
 
 /** The thumbprint of the key that a proof shows. */

@@ -1,6 +1,6 @@
 import * as oauth from 'oauth4webapi'
 import * as assert from 'uvu/assert'
-import { freePort } from '../../examples/auth/login.js'
+import { freePort } from '../../support/free-port.js'
 import { suite } from '../../support/suite.js'
 import { startAuth } from './_auth.js'
 

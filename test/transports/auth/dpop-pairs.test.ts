@@ -2,7 +2,8 @@ import * as assert from 'uvu/assert'
 import { oauth, withClient } from 'caduceus/client'
 import { defineServer, defineTool, startServer } from 'caduceus/server'
 import { http, serveHttp, serveSse, serveWebSocket, sse, websocket } from 'caduceus/transports'
-import { freePort, startLogin } from '../../examples/auth/login.js'
+import { startLogin } from '../../examples/auth/login.js'
+import { freePort } from '../../support/free-port.js'
 import { suite } from '../../support/suite.js'
 
 const test = suite('DPoP of our clients at our servers', { timeout: 15_000 })

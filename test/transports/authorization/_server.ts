@@ -1,6 +1,4 @@
 // A server whose users sign in at a fake provider, and a client that has no tokens yet.
-import { createServer } from 'node:net'
-import type { AddressInfo } from 'node:net'
 import { oauth, type OAuthOptions, type SignIn, startClient } from 'caduceus/client'
 import type { Clock } from 'caduceus/runtime'
 import {
@@ -20,16 +18,9 @@ import {
   signIn,
   type SignInOptions,
 } from 'caduceus/transports'
+import { freePort } from '../../support/free-port.js'
 import type { TestContext } from '../../support/suite.js'
 import { Browser, type Page } from './_browser.js'
-
-export async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}
 
 /** A tool that tells who calls. */
 const whoami = defineTool({

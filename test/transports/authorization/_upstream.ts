@@ -11,9 +11,9 @@ import {
 } from 'caduceus/server'
 import { fakeIdentityProvider } from 'caduceus/testing'
 import { type Authenticate, http, oidc, serveHttp, signIn } from 'caduceus/transports'
+import { freePort } from '../../support/free-port.js'
 import type { TestContext } from '../../support/suite.js'
 import { Browser, type Page } from './_browser.js'
-import { freePort } from './_server.js'
 
 /** A server that wants a sign-in, and tells who calls. */
 export async function startMail(t: TestContext, options: { readonly accessToken?: number } = {}) {

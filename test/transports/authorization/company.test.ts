@@ -8,9 +8,10 @@ import { chromium } from 'playwright-core'
 import * as assert from 'uvu/assert'
 import { oauth, startClient } from 'caduceus/client'
 import { http, oidc } from 'caduceus/transports'
+import { freePort } from '../../support/free-port.js'
 import { suite, type TestContext } from '../../support/suite.js'
 import { Browser, type Page } from './_browser.js'
-import { freePort, start } from './_server.js'
+import { start } from './_server.js'
 
 const test = suite("the login of a company's provider", { timeout: 60_000 })
 const found = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(existsSync)

@@ -3,10 +3,11 @@ import { startClient } from 'caduceus/client'
 import { defineServer, defineTool, startServer } from 'caduceus/server'
 import { fakeIdentityProvider } from 'caduceus/testing'
 import { github, http, serveHttp, signIn } from 'caduceus/transports'
+import { freePort } from '../../support/free-port.js'
 import { heard } from '../../support/heard.js'
 import { suite, type TestContext } from '../../support/suite.js'
 import { Browser } from './_browser.js'
-import { freePort, signedIn } from './_server.js'
+import { signedIn } from './_server.js'
 
 const test = suite('more scopes of the provider', { timeout: 20_000 })
 

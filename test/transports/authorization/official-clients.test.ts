@@ -9,11 +9,12 @@ import * as one from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { startClient } from 'caduceus/client'
 import { stdio } from 'caduceus/transports'
+import { freePort } from '../../support/free-port.js'
 import { heard } from '../../support/heard.js'
 import { inRoot } from '../../support/root.js'
 import { suite } from '../../support/suite.js'
 import { Browser } from './_browser.js'
-import { freePort, start } from './_server.js'
+import { start } from './_server.js'
 
 const test = suite('official clients sign in', { timeout: 30_000 })
 const back = 'http://127.0.0.1:6274/oauth/callback'

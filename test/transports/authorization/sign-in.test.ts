@@ -8,10 +8,11 @@ import { memoryAuthStorage } from 'caduceus/client'
 import { files, records, sealed, startServer } from 'caduceus/server'
 import { crash, fakeClock, fakeIdentityProvider, until } from 'caduceus/testing'
 import { mount, oidc, serveHttp, serveSse, serveWebSocket, signIn } from 'caduceus/transports'
+import { freePort } from '../../support/free-port.js'
 import { suite } from '../../support/suite.js'
 import { makeFolder } from '../../support/folder.js'
 import { Browser, type Page } from './_browser.js'
-import { freePort, shop, signedIn, start } from './_server.js'
+import { shop, signedIn, start } from './_server.js'
 
 const test = suite('sign in', { timeout: 20_000 })
 

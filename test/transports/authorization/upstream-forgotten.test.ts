@@ -5,9 +5,9 @@ import { defineServer, defineTool, startServer } from 'caduceus/server'
 import { fakeIdentityProvider } from 'caduceus/testing'
 import { oidc, serveHttp, signIn } from 'caduceus/transports'
 import * as assert from 'uvu/assert'
+import { freePort } from '../../support/free-port.js'
 import { suite, type TestContext } from '../../support/suite.js'
 import { Browser } from './_browser.js'
-import { freePort } from './_server.js'
 import { byName, goThrough, member, teamOf } from './_upstream.js'
 
 const test = suite('clients that an authorization server has forgotten', { timeout: 30_000 })

@@ -5,9 +5,9 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
 import { until } from 'caduceus/testing'
+import { freePort } from '../../support/free-port.js'
 import { redisTest, startRedis } from '../../support/redis.js'
 import { suite, type TestContext } from '../../support/suite.js'
-import { freePort } from './_server.js'
 import { goThrough, member, names, startMail } from './_upstream.js'
 
 const test = suite('logins at servers behind several gateways', { timeout: 120_000 })

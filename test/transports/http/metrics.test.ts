@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert'
 import { startClient } from 'caduceus/client'
 import { defineServer, defineTool, startServer, ToolError } from 'caduceus/server'
 import { http, serveHttp } from 'caduceus/transports'
-import { freePort } from '../../support/redis.js'
+import { freePort } from '../../support/free-port.js'
 import { inRoot } from '../../support/root.js'
 import { suite, type TestContext } from '../../support/suite.js'
 

@@ -13,8 +13,9 @@ import { openRedis, type RedisConnection } from '../../../transports/redis/conne
 import { type RedisOptions, readRedisOptions } from '../../../transports/redis/options.js'
 import { redisScript } from '../../../transports/redis/script.js'
 import { selfSigned } from '../../support/certificate.js'
+import { freePort } from '../../support/free-port.js'
 import { heard } from '../../support/heard.js'
-import { freePort, redisTest, startRedis } from '../../support/redis.js'
+import { redisTest, startRedis } from '../../support/redis.js'
 import { suite, type TestContext } from '../../support/suite.js'
 import { TcpProxy } from '../../support/tcp-proxy.js'
 
