@@ -1,6 +1,7 @@
 import { readdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
+import { createFakeClock } from 'caduceus/runtime'
 import {
   defineResource,
   defineServer,
@@ -8,7 +9,6 @@ import {
   files,
   records,
   type Server,
-  type ServerOptions,
   type SessionRecord,
   type SessionStore,
   startServer,
@@ -25,7 +25,7 @@ const test = suite('server whose program starts again')
 function startNext(
   t: TestContext,
   folder: string,
-  options: Omit<Partial<ServerOptions>, 'engine'> = {},
+  options: Omit<NonNullable<Parameters<typeof startTestServer>[2]>, 'engine'> = {},
 ): Promise<Server> {
   return startTestServer(t, [count], { ...options, engine: files({ folder }) })
 }
@@ -127,14 +127,15 @@ test('a client is told that the lists of the next program may differ', async (t)
 
 test('a session ended by DELETE or by idle time is 404 in the next program', async (t) => {
   const folder = makeFolder(t)
-  const first = await startNext(t, folder, { timeouts: { idle: 400 } })
+  const clock = createFakeClock()
+  const first = await startNext(t, folder, { timeouts: { idle: 400 }, clock })
   const [deleted, idle] = await Promise.all([
     new RawClient(t, first.url).open('deleted'),
     new RawClient(t, first.url).open('idle'),
   ])
   assert.is((await deleted.send('DELETE', undefined, deleted.headers())).status, 204)
-  const ref = first.registry.whereis(`test/session ${idle.sessionId}`)
-  await new Promise((resolve) => (ref === undefined ? resolve(undefined) : ref.onExit(resolve)))
+  await clock.advance(400)
+  assert.equal(await first.sessions(), [])
   await first.stop()
   const second = await startNext(t, folder)
   for (const client of [deleted, idle]) assert.is(await statusOf(elsewhere(t, client, second)), 404)
@@ -181,19 +182,21 @@ test('an impossible store folder fails saves only', async (t) => {
 
 test('a session that only listens is saved now and then, so it is not forgotten', async (t) => {
   const saved: SessionRecord[] = []
-  let heard = (): void => {}
   const store: SessionStore = {
     load: (id) => saved.findLast((record) => record.id === id),
-    save(record) {
-      saved.push(record)
-      heard()
-    },
+    save: (record) => void saved.push(record),
     delete: () => {},
   }
-  const server = await startTestServer(t, [count], { engine: records(store), timeouts: { idle: 40 } })
+  const clock = createFakeClock()
+  const engine = records(store)
+  const server = await startTestServer(t, [count], { engine, timeouts: { idle: 60_000 }, clock })
   const client = await new RawClient(t, server.url).open()
   const stream = await client.listen()
-  while (saved.length < 4) await new Promise<void>((resolve) => (heard = resolve))
+  const before = saved.length
+  await clock.advance(60_000)
+  assert.ok(saved.length > before)
+  await clock.advance(60_000)
+  assert.ok(saved.length >= before + 2)
   assert.ok(saved.every(({ version }, index) => version === index))
   stream.close()
 })
