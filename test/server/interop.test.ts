@@ -14,11 +14,12 @@ test('the official client calls tools with progress, cancels and ends its sessio
       return 'stepped'
     },
   })
-  const aborted = makeSignal()
+  const [entered, aborted] = [makeSignal(), makeSignal()]
   const slow = defineTool({
     name: 'slow',
     run: (_args, { signal }) => {
       signal.addEventListener('abort', aborted.resolve)
+      entered.resolve()
       return new Promise(() => {})
     },
   })
@@ -47,7 +48,9 @@ test('the official client calls tools with progress, cancels and ends its sessio
   const cancelled = client
     .callTool({ name: 'slow' }, undefined, { signal: controller.signal })
     .catch(() => 'cancelled')
-  setImmediate(() => controller.abort())
+  // its cancellation comes by another connection
+  await entered.promise
+  controller.abort()
   assert.is(await cancelled, 'cancelled')
   await aborted.promise
   await transport.terminateSession()
