@@ -72,8 +72,8 @@ test('values in files that have expired are removed', async (t) => {
   for (let at = 0; at < 5; at += 1) await values.setValue(`key ${at}`, undefined, 'text', 10)
   advance(3_600_000)
   await values.setValue('other', undefined, 'text', 10)
-  // the look at the folder is done when the turns of all its files are over
-  for (let looks = 0; (await readdir(folder)).length > 1; looks += 1) assert.ok(looks < 1_000)
+  // the look at the folder is done when the turns of all its files are over, however long a disk takes
+  while ((await readdir(folder)).length > 1);
 })
 
 test('an engine learns neither keys nor values, and cannot exchange them', async () => {
