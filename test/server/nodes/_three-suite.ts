@@ -275,7 +275,8 @@ export function threeNodesSuite(test: Suite, startEngine: StartEngine): void {
     const since = performance.now()
     assert.is(await second.text('count'), '3')
     assert.is(await third.text('count'), '4')
-    assert.ok(performance.now() - since < 1_000, `${Math.round(performance.now() - since)} ms`)
+    // of a node that dies they would wait for the end of its lease, which is 2,500 ms or more
+    assert.ok(performance.now() - since < 2_400, `${Math.round(performance.now() - since)} ms`)
   })
 
   test('a stopping node loses no forwarded call', async (t) => {
