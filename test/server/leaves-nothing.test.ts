@@ -21,13 +21,24 @@ for (const [name, serve, connect] of [
       const transport = connect(server.url ?? '')
       await withClient({ transport, logger: false }, (client) => client.callTool('greet'))
       await server.stop()
-      return process.getActiveResourcesInfo().sort()
+      return process.getActiveResourcesInfo()
     }
     // The first time everything is loaded, and files are read for that.
     await use()
     await sleep(100)
-    const before = process.getActiveResourcesInfo().sort()
-    assert.equal(await use(), before)
+    const before = process.getActiveResourcesInfo()
+    // on a busy machine some of that is there still, and goes meanwhile
+    assert.equal(beyond(await use(), before), [])
   })
+
+/** What is there more often than before. */
+function beyond(now: readonly string[], before: readonly string[]): string[] {
+  const rest = [...before]
+  return now.filter((one) => {
+    const at = rest.indexOf(one)
+    if (at >= 0) rest.splice(at, 1)
+    return at < 0
+  })
+}
 
 test.run()
