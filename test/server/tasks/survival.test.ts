@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { defineTool } from 'caduceus/server'
+import { defineTool, type Server } from 'caduceus/server'
 import { crash, fakeClock, until } from 'caduceus/testing'
 import { RawClient } from '../_client.js'
 import { as, byName } from '../_principals.js'
@@ -212,7 +212,7 @@ test('an orderly stop waits for no durable task, and the next server finishes it
   const taskId = at<string>(result, 'task', 'taskId')
   await begun(1)
   const waiting = client.ask('tasks/result', { taskId })
-  await client.ask('ping')
+  await untilAsked(server, 1)
   await server.stop()
   const answer = await waiting
   assert.is(answer.error?.data?.retryable, true)
@@ -222,6 +222,11 @@ test('an orderly stop waits for no durable task, and the next server finishes it
   const done = await modern.until(taskId, 'completed')
   assert.is(at(done, 'result', 'content', '0', 'text'), '1 step')
 })
+
+/** Until so many requests of the one session are under way: of two connections none is the first. */
+function untilAsked(server: Server, count: number): Promise<void> {
+  return until(async () => (await server.sessions())[0]?.requests === count)
+}
 
 /** A tool of two steps: the first ends when the test says so. */
 function twoSteps() {
@@ -298,7 +303,7 @@ test('with a memory store a stop gives awaited tasks the drain time of calls', a
   await Promise.all([begun, also])
   const inTime = client.ask('tasks/result', { taskId: one })
   const late = client.ask('tasks/result', { taskId: other }).catch((error: Error) => error)
-  await client.ask('ping')
+  await untilAsked(server, 2)
   const stopping = server.stop()
   gate.resolve('in time')
   assert.is((await inTime).result?.content?.[0]?.text, 'in time')
@@ -336,7 +341,7 @@ test('a waiting request survives the death of the task actor', async (t) => {
   const taskId = at<string>(result, 'task', 'taskId')
   await begun(1)
   const waiting = client.ask('tasks/result', { taskId })
-  await client.ask('tasks/get', { taskId })
+  await untilAsked(server, 1)
   const ref = server.registry.whereis(`test/mcp-task ${taskId}`)
   assert.ok(ref)
   await crash(ref)
