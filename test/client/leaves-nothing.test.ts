@@ -28,7 +28,7 @@ for (const [way, count] of [
     t.after(() => child.kill('SIGKILL'))
     const said: string[] = []
     child.stdout.setEncoding('utf8').on('data', (text: string) => said.push(text))
-    const [code] = await once(child, 'exit', { signal: t.signal })
+    const [code] = await once(child, 'close', { signal: t.signal })
     assert.is(code, 0)
     const { pids, before = [], left = [] }: Record<string, string[]> = JSON.parse(said.join(''))
     // what Node had for itself at the beginning may have gone
