@@ -1,4 +1,5 @@
 import * as assert from 'uvu/assert'
+import { createFakeClock } from 'caduceus/runtime'
 import { http } from 'caduceus/transports'
 import { suite } from '../../support/suite.js'
 import {
@@ -76,8 +77,12 @@ for (const [what, outage] of [
 }
 
 test('a probe that times out counts as an outage, and the error names it', async (t) => {
+  const clock = createFakeClock()
   const { url, seen } = await listen(t, () => {})
-  const { states } = watch(t, { transport: http(url), era: 'auto', handshakeTimeout: 100, backoff: slow })
+  const options = { era: 'auto', handshakeTimeout: 100, backoff: slow, clock } as const
+  const { states } = watch(t, { transport: http(url), ...options })
+  await seen.next()
+  await clock.advance(100)
   const { reason } = await states.next((state) => state.reason !== undefined)
   assert.match(reason?.message ?? '', 'the answer to server/discover did not come within 100 ms')
   assert.equal(asked(seen), ['server/discover'])
