@@ -82,6 +82,10 @@ const until = (got: Heard<string>, method: string): Promise<string> => got.next(
 test('maxInFlight bounds the calls at the server, served in order', async (t) => {
   const served: number[] = []
   const facts = { underWay: 0, most: 0 }
+  let go = (): void => {}
+  const three = new Promise<void>((resolve) => {
+    go = resolve
+  })
   const work = defineTool({
     name: 'work',
     input: { type: 'object', properties: { n: { type: 'number' } }, required: ['n'] },
@@ -89,6 +93,8 @@ test('maxInFlight bounds the calls at the server, served in order', async (t) =>
       served.push(n as number)
       facts.underWay += 1
       facts.most = Math.max(facts.most, facts.underWay)
+      if (facts.underWay === 3) go()
+      await three
       for (let turn = 0; turn < (n as number) % 4; turn++) await new Promise(setImmediate)
       facts.underWay -= 1
       return `done ${n}`
