@@ -1,6 +1,7 @@
 import * as assert from 'uvu/assert'
-import type { Client } from 'caduceus/client'
+import type { Client, StartClientOptions } from 'caduceus/client'
 import { type ElicitResult, type ElicitUrlParams, McpError, urlElicitations } from 'caduceus/protocol'
+import { createFakeClock } from 'caduceus/runtime'
 import { TransportError } from 'caduceus/transports'
 import { heard } from '../../support/heard.js'
 import type { RawOptions } from '../../support/raw-answers.mjs'
@@ -27,6 +28,7 @@ async function ready(
   t: TestContext,
   url?: (params: ElicitUrlParams, client: Client) => Promise<Said> | Said | undefined,
   server: Partial<RawOptions> = {},
+  options: Partial<StartClientOptions> = {},
 ) {
   let client: Client | undefined
   const shown = heard<string | undefined>()
@@ -36,7 +38,7 @@ async function ready(
       return (await url?.(params, client as Client)) ?? { action: 'accept' }
     },
   }
-  const watched = watchNear(t, url === undefined ? {} : { onElicit }, server)
+  const watched = watchNear(t, { ...(url !== undefined && { onElicit }), ...options }, server)
   client = watched.client
   await client.ready()
   return { ...watched, shown }
@@ -121,8 +123,14 @@ test('a user who declines rejects the call, whatever the server says', async (t)
 })
 
 test('without a completion notice the call rejects with -32042 at its timeout', async (t) => {
-  const { client } = await ready(t, () => undefined)
-  const error = await rejection(client.callTool('visit', one, { timeout: 200 }))
+  const clock = createFakeClock()
+  const { client, shown } = await ready(t, () => undefined, {}, { clock })
+  const given = rejection(client.callTool('visit', one, { timeout: 200 }))
+  await shown.next()
+  // the user has agreed, and the answer is on its way to where the visit is waited for
+  await new Promise(setImmediate)
+  await clock.advance(216)
+  const error = await given
   assert.equal(urlElicitations(error), [page('e1')])
   assert.is((await client.callTool('count')).text, '2')
 })
