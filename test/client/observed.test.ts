@@ -3,7 +3,7 @@ import { inspect } from 'node:util'
 import * as assert from 'uvu/assert'
 import { type CallEvent, ClientError, type StateEvent, subscribeClient } from 'caduceus/client'
 import { McpError } from 'caduceus/protocol'
-import { CaduceusError } from 'caduceus/runtime'
+import { CaduceusError, createFakeClock } from 'caduceus/runtime'
 import { heard } from '../support/heard.js'
 import { lines } from '../support/lines.js'
 import { suite } from '../support/suite.js'
@@ -47,11 +47,11 @@ test('S066: a permanent failure and a silent server each log their own sequence'
   assert.equal(of('old').slice(-3), ['connecting', 'initializing', 'failed'])
   const failed = events.all.find(({ client, phase }) => client === 'old' && phase === 'failed')
   assert.equal([failed?.type, failed?.code], ['error', 'NO_COMMON_REVISION'])
-  const mute = watchNear(
-    t,
-    { name: 'mute', handshakeTimeout: 300, backoff: { base: 60_000, cap: 60_000 } },
-    { init: 'hang' },
-  )
+  const clock = createFakeClock()
+  const backoff = { base: 60_000, cap: 60_000 }
+  const mute = watchNear(t, { name: 'mute', handshakeTimeout: 300, backoff, clock }, { init: 'hang' })
+  await mute.phase('initializing')
+  await clock.advance(300)
   await mute.states.next(({ phase, attempt }) => phase === 'disconnected' && attempt === 1)
   assert.equal(of('mute').slice(-3), ['connecting', 'initializing', 'disconnected'])
   await mute.client.close()
