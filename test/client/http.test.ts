@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net'
 import * as assert from 'uvu/assert'
 import { withClient } from 'caduceus/client'
 import { createFakeClock } from 'caduceus/runtime'
+import { until } from 'caduceus/testing'
 import { http } from 'caduceus/transports'
 import { heard } from '../support/heard.js'
 import { suite } from '../support/suite.js'
@@ -55,11 +56,15 @@ test('a one-off client is closed when the function throws, and when it is never 
   })
   assert.is((await rejection(failing)).message, 'a bug')
   await server.seen.next(({ method }) => method === 'DELETE')
-  const never = withClient(
-    { transport: http(`http://127.0.0.1:${await freePort()}/`), timeout: 100, logger: false },
-    () => {},
+  const clock = createFakeClock()
+  const transport = http(`http://127.0.0.1:${await freePort()}/`)
+  const refused = until('client.state', ({ client, delay }) => client === 'away' && delay !== undefined)
+  const never = rejection(
+    withClient({ name: 'away', transport, timeout: 100, clock, logger: false }, () => {}),
   )
-  const error = await rejection(never)
+  await refused
+  await clock.advance(100)
+  const error = await never
   assert.is(error.code, 'NOT_READY')
   assert.match(error.message, /ECONNREFUSED/)
 })
