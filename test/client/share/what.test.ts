@@ -52,7 +52,7 @@ test('a program beyond its limit of open calls gets the next one refused, unsent
   const other = usePeer(t, path)
   // those that are over do not count
   for (const text of ['one', 'two']) assert.is((await peer.client.callTool('echo', { text })).text, text)
-  const hanging = rejection(peer.client.callTool('hang', {}, { timeout: 2_000 }))
+  const hanging = rejection(peer.client.callTool('hang'))
   await said.next((line) => line === 'got tools/call hang')
   const error = await rejection(peer.client.callTool('echo', { text: 'one more' }))
   assert.is(error.code, 'REQUEST_FAILED')
