@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { defineActor } from 'caduceus/runtime'
+import { createFakeClock, defineActor } from 'caduceus/runtime'
 import { Mailbox } from '../../../runtime/time/mailbox.js'
 import { cpuTime } from '../../support/allowance.mjs'
 import { suite } from '../../support/suite.js'
@@ -130,10 +130,12 @@ test('runtime messages are never refused: timers, exits, stop', async (t) => {
       return { sum: 0 }
     },
   })
-  const ref = await start(t, behaviourWithTimer, undefined)
+  // by a clock of its own the timer might be met before the actor is busy
+  const clock = createFakeClock()
+  const ref = await start(t, behaviourWithTimer, undefined, { clock })
   ref.cast('wait')
   await turn()
-  await new Promise((resolve) => setTimeout(resolve, 2))
+  await clock.advance(0)
   assert.is(ref.cast('add', 1), false)
   const stopping = ref.stop()
   open()
