@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import * as assert from 'uvu/assert'
 import { readFileSync } from 'node:fs'
 import { type AddressInfo, connect, createServer } from 'node:net'
@@ -59,11 +60,13 @@ test('cut sockets end their sessions only', async (t) => {
   const server = await startSuiteServer(serveTcp())
   t.after(() => server.stop())
   const client = await connected(t, { connect: () => tcp({ port: Number(server.port) }) })
-  for (let i = 0; i < 20; i++) {
+  const cut = Array.from({ length: 20 }, () => {
     const socket = connect(Number(server.port), '127.0.0.1')
     socket.on('connect', () => socket.resetAndDestroy())
-  }
+    return once(socket, 'close')
+  })
   assert.is(await text(client, 'count'), '1')
+  await Promise.all(cut)
 })
 
 test.run()
