@@ -144,11 +144,12 @@ test('any answer, also a bad one or an error, lets the next call leave', async (
 })
 
 test('pings and notifications do not wait and take no slot', async (t) => {
-  const { client, line } = await meet(t, { maxInFlight: 1 })
+  const { client, line, got } = await meet(t, { maxInFlight: 1 })
   const calls = [client.request('x/a'), client.request('x/b')]
   const pings = [client.ping(), client.ping()]
   await client.notify('notifications/x')
   await Promise.all(pings)
+  await until(got, 'notifications/x')
   assert.equal(line.got, ['x/a', 'ping', 'ping', 'notifications/x'])
   line.answer('x/a')
   await calls[0]
@@ -273,6 +274,7 @@ test('nothing is sent while the server is unreachable or has forgotten the sessi
     const second = client.request('x/b')
     const impatient =
       code === 'CONNECT_FAILED' ? rejection(client.request('x/c', {}, { wait: false })) : undefined
+    await until(got, 'x/a')
     await client.ping()
     line.lose('x/a', new TransportError(code, 'not now'))
     if (code !== 'CONNECT_FAILED') {
