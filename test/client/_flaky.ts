@@ -30,7 +30,7 @@ export function flaky(failures: number, hanging = 0) {
   const flood = (count: number): void => {
     for (let i = 0; i < count; i++) current?.message('{}')
   }
-  return { transport, asked, flood, drop: () => current?.closed(lost) }
+  return { transport, asked, attempts: () => attempt, flood, drop: () => current?.closed(lost) }
 }
 
 /** Time has to move for some of the waits of an orderly end. */
