@@ -1,10 +1,9 @@
-import { createServer } from 'node:net'
-import type { AddressInfo } from 'node:net'
 import * as assert from 'uvu/assert'
 import { withClient } from 'caduceus/client'
 import { createFakeClock } from 'caduceus/runtime'
 import { until } from 'caduceus/testing'
 import { http } from 'caduceus/transports'
+import { freePort } from '../support/free-port.js'
 import { heard } from '../support/heard.js'
 import { suite } from '../support/suite.js'
 import { end, greet, json, listen, polite, result, type Seen, status, stream } from '../transports/_http.js'
@@ -303,14 +302,5 @@ test('notifications use the stream, progress the response of its call', async (t
   assert.equal(progress, [1])
   await news.next()
 })
-
-/** A port where nobody listens. */
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}
 
 test.run()

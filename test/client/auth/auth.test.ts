@@ -85,7 +85,7 @@ test('clients that share a storage share tokens, and refresh them once', async (
 
 test('tokens arrive even if the client that asked first has closed', async (t) => {
   const { issuer, server } = await setup(t)
-  const auth = oauth({ signIn: quickSignIn(), requestTimeout: 300 })
+  const auth = oauth({ signIn: quickSignIn(), requestTimeout: 1_000 })
   t.after(() => auth.close())
   const transport = http(server.url, { auth, stream: false })
   const first = watch(t, { transport }).client
@@ -774,10 +774,10 @@ test('a sign-in that never ends fails after its time', async (t) => {
     redirectUri: 'http://127.0.0.1:3000/callback',
     authorize: () => new Promise<never>(() => {}),
   })
-  const { client } = connect(t, server, { signIn: { begin }, signInTimeout: 100 })
+  const { client } = connect(t, server, { signIn: { begin }, signInTimeout: 1_000 })
   assert.match(
     (await rejection(client.callTool('x'))).message,
-    /no tokens came within 100 ms .*: nobody has signed in/,
+    /no tokens came within 1000 ms .*: nobody has signed in/,
   )
 })
 

@@ -217,11 +217,11 @@ test('a server without an answer to initialize is retried after the handshake ti
 test('a server that logs to stdout and never answers is quoted in the reason', async (t) => {
   const program = "console.log('Starting.'); console.log('Listening.'); process.stdin.resume()"
   const transport = stdio({ command: process.execPath, args: ['-e', program], stopTimeout: 100 })
-  const { states } = watch(t, { handshakeTimeout: 500, transport })
+  const { states } = watch(t, { handshakeTimeout: 2_000, transport })
   const { reason } = await states.next(({ phase }) => phase === 'disconnected')
   assert.match(
     reason?.message ?? '',
-    'initialize did not come within 500 ms, 2 texts did that are no messages of MCP: "Starting."',
+    'initialize did not come within 2000 ms, 2 texts did that are no messages of MCP: "Starting."',
   )
 })
 

@@ -10,8 +10,8 @@ const module = new URL('./_server.js', import.meta.url)
 
 test('calls in flight are answered, through whatever process they came', async (t) => {
   const { server, begin } = await start(t)
-  const short = await begin(300)
   const long = await begin(6_500)
+  const short = await begin(1_500)
   const ms = await timeOf(server.stop())
   assert.equal(await short(), Array(connections).fill('worked'))
   assert.equal(await long(), Array(connections).fill('worked'))
@@ -95,6 +95,7 @@ async function start(t: TestContext, options: Partial<ProcessesOptions> = {}) {
     return client
   })
   let last = 100
+  let underWay = 0
   /** A call on each connection; resolves once they run. Their answers are behind a function. */
   const begin = async (ms: number): Promise<() => Promise<string[]>> => {
     const calls = clients.map(async (client) => {
@@ -103,7 +104,12 @@ async function start(t: TestContext, options: Partial<ProcessesOptions> = {}) {
       return error === undefined ? String(result?.content?.[0]?.text) : String(error.code)
     })
     const answers = Promise.all(calls.map((call) => call.catch(() => 'broken')))
-    await pause(300)
+    let isOver = false
+    void answers.then(() => {
+      isOver = true
+    })
+    underWay += connections
+    while (!isOver && ((await server.sessions())[0]?.requests ?? 0) < underWay) await pause(20)
     return () => answers
   }
   return { server, clients, begin }
