@@ -11,7 +11,8 @@ let last = randomInt(count)
 export async function freePort(): Promise<number> {
   for (;;) {
     last = (last + 1) % count
-    if (await isFree(first + last)) return first + last
+    const port = first + last
+    if (await isFree(port)) return port
   }
 }
 
