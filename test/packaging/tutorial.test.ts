@@ -3,9 +3,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
+import { freePort } from '../support/free-port.js'
 import { linkDevelopmentPackage, packOnce } from '../support/packed.js'
 import { run } from '../support/project.js'
 import { inRoot } from '../support/root.js'
@@ -20,7 +20,7 @@ test('each step of the tutorial prints what its page says, except for ports', as
   mkdirSync(folder)
   // what `npm install caduceus` leaves there
   symlinkSync(join(packed, 'node_modules'), join(folder, 'node_modules'))
-  const [port, view] = await freePorts()
+  const [port, view] = [await freePort(), await freePort()]
   const page = readFileSync(inRoot('server/guide/tutorial.md'), 'utf8')
     .replaceAll(/\b3000\b/g, String(port))
     .replaceAll(/\b4000\b/g, String(view))
@@ -81,7 +81,7 @@ test('its last step has a user log in with a browser, and know who it is', async
   const folder = join(whole.folder, 'login')
   mkdirSync(folder)
   symlinkSync(join(whole.folder, 'node_modules'), join(folder, 'node_modules'))
-  const [port] = await freePorts()
+  const port = await freePort()
   const page = readFileSync(inRoot('server/guide/tutorial-login.md'), 'utf8').replaceAll(
     /\b3000\b/g,
     String(port),
@@ -145,18 +145,4 @@ function begin(t: TestContext, line: string, cwd: string) {
       await ended
     },
   }
-}
-
-async function freePorts(): Promise<[number, number]> {
-  const servers = [createServer(), createServer()]
-  const ports = await Promise.all(
-    servers.map(async (server) => {
-      server.listen(0, '127.0.0.1')
-      await once(server, 'listening')
-      const address = server.address()
-      return typeof address === 'object' && address !== null ? address.port : 0
-    }),
-  )
-  for (const server of servers) server.close()
-  return ports as [number, number]
 }
