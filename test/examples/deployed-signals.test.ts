@@ -1,9 +1,9 @@
 // time limit: 60 s
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import * as assert from 'uvu/assert'
 import { RawClient } from '../server/_client.js'
@@ -16,13 +16,16 @@ const page = inRoot('.t', 'test', 'examples', 'guide', 'deployed.js')
 /** The program of the page as systemd runs it, without what it prints and without its end. */
 async function start(t: TestContext) {
   const [served = ''] = readFileSync(page, 'utf8').split('console.log(')
-  const program = inRoot('.t', 'test', 'examples', 'guide', `served-${process.pid}.js`)
-  writeFileSync(program, `${served}console.log(server.url)\n`)
-  t.after(() => rmSync(program))
+  const program = `${served}console.log(server.url)\n`
   const folder = mkdtempSync(join(tmpdir(), 'caduceus-deployed-'))
   t.after(() => rmSync(folder, { recursive: true, force: true }))
   const env = { ...process.env, PORT: '0', HOSTS: '*', FOLDER: folder }
-  const child = spawn(process.execPath, [program], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  // no file: whoever builds what is run removes those that have no source
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', program], {
+    env,
+    cwd: dirname(page),
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
   t.after(() => child.kill('SIGKILL'))
   child.stderr.resume()
   const [url] = await once(createInterface(child.stdout), 'line')
