@@ -166,6 +166,24 @@ export type Reading = {
   readonly response: IncomingMessage
 }
 
+/**
+ * The first data after the event `id`. A stream that ends early, as where the machine stood still, is taken up again
+ * by `resume`.
+ */
+export async function firstData(
+  id: string | undefined,
+  resume: (id: string | undefined) => Promise<Reading>,
+): Promise<string> {
+  for (let after = id; ; ) {
+    const reading = await resume(after)
+    await reading.ended
+    const events = reading.items.all.flatMap((item) => (item.type === 'event' ? [item] : []))
+    const found = events.find(({ data }) => data !== '')
+    if (found !== undefined) return found.data
+    after = events.at(-1)?.id ?? after
+  }
+}
+
 /** The headers that a good client sends. */
 export const goodHeaders = Object.freeze({
   accept: 'application/json, text/event-stream',

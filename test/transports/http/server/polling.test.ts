@@ -4,7 +4,7 @@ import { formatTree, inspect } from 'caduceus/runtime'
 import { TransportError } from 'caduceus/transports'
 import { heard } from '../../../support/heard.js'
 import { suite, type TestContext } from '../../../support/suite.js'
-import { exchange, holding, type Reading, startListener } from '../../_listener.js'
+import { exchange, firstData, holding, type Reading, startListener } from '../../_listener.js'
 
 const test = suite('http polling')
 const news = (data: string) => buildNotification('notifications/message', { level: 'info', data })
@@ -73,16 +73,11 @@ test('long streams end early by option, again and again, until the answer is the
     ;({ id } = await again.next())
     await again.ended
   }
-  let found: string | undefined
-  while (found === undefined) {
-    const last = await resume(t, url, id)
+  const found = await firstData(id, async (after) => {
+    const last = await resume(t, url, after)
     answer({ done: true })
-    await last.ended
-    const events = last.items.all.flatMap((item) => (item.type === 'event' ? [item] : []))
-    found = events.find(({ data }) => data !== '')?.data
-    // where the machine stood still, it has ended once more before the answer was there
-    id = events.at(-1)?.id ?? id
-  }
+    return last
+  })
   assert.equal(JSON.parse(found).result, { done: true })
 })
 
